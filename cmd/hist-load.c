@@ -11,6 +11,7 @@
 #include "chathist/cli/resume_command.h"
 #include "chathist/cli/show.h"
 #include "chathist/cli/start.h"
+#include "chathist/terminal/markdown_out.h"
 #include "chathist/history/scan.h"
 #include "chathist/sync/merge.h"
 
@@ -148,7 +149,7 @@ int main(int argc, char **argv)
     struct history *h;
     struct buf copy = BUF_INIT(BUF_SMALL);
     struct str id = STR_NONE;
-    struct show show = {0};
+    struct show show = {.print = markdown_print};
     struct out out;
     char *value;
     bool verbose = false, resume = false, shows = false;

@@ -8,6 +8,7 @@
 #include "chathist/cli/output.h"
 #include "chathist/cli/show.h"
 #include "chathist/cli/start.h"
+#include "chathist/terminal/markdown_out.h"
 
 static const struct opt options[] = {
     CHOOSE_LIMIT("print only the last N messages of each"),
@@ -28,7 +29,7 @@ int main(int argc, char **argv)
 {
     struct choice choice = {0};
     struct opt_parser args;
-    struct show show = {0};
+    struct show show = {.print = markdown_print};
     struct out out;
     uint64_t *bad;
     char *value;

@@ -154,7 +154,7 @@ $(B)/%.o: %.c $(B)/flags
 	@$(CC) $(compile_flags) $(call source_flags,$<) -MMD -MP -c -o $@ $<
 
 # The page of hist-export: its parts as one C file.
-$(B)/page.c: mk/page mk/c-text $(wildcard lib/convert/page/*)
+$(B)/page.c: mk/page mk/c-text lib/terminal/languages.def $(wildcard lib/convert/page/*)
 	@echo "  PAGE  $@"
 	@mk/page lib/convert/page >$@
 

@@ -92,7 +92,7 @@ static const struct {
     {"j k  g G", "down, up; first, last. Also arrows, Home End, PageDown PageUp"},
     {"Space  Ctrl-F B", "a page down, down, up; Ctrl-D Ctrl-U: half a page"},
     {"J K  } {", "to the next message, to the one before"},
-    {"z Z", "fold or unfold a tool call or result; all of them"},
+    {"z Z", "fold or unfold calls, results and reasoning; all of them"},
     {"+", "zoom: only this panel"},
     {"F", "follow: stay at the end while the session grows"},
     {"r s  Ctrl-R  -S", "role of messages; this history, or all histories"},

@@ -9,32 +9,12 @@
 #include "chathist/base/time.h"
 #include "chathist/base/usage.h"
 #include "chathist/base/utf8.h"
-#include "chathist/terminal/markdown.h"
+#include "chathist/terminal/markdown_layout.h"
 #include "chathist/cli/wide.h"
 
-#define TAB_COLUMNS 8
 /* Maximum size of a cell in bytes; further combining marks are dropped. */
 #define CELL_MAX 24
 #define ELLIPSIS "\xe2\x80\xa6"
-
-/* A text while it is laid out. Cells are appended to the last line. */
-struct laying {
-    struct browse_lines *lines;
-    const struct browse_layout *how;
-    bool one;                /* the whole text becomes one line */
-    bool full;               /* of that line: there is more */
-    bool begun;              /* the line of the source text has a cell */
-    bool broken;             /* the next cell begins a line; a blank before it was dropped */
-    size_t column;           /* where the next cell stands in its line */
-    size_t source_column;    /* and in the line of the source text */
-    size_t last, last_width; /* offset of the last cell in the text, and its columns */
-    bool last_blank;
-    bool word;         /* the line has a cell that is not blank */
-    size_t blank;      /* offset of the last blank after a word of the line; 0: none */
-    size_t blank_from; /* offset in the source text after that blank */
-    size_t offset;     /* bytes of the source text read so far */
-    size_t hit;        /* first hit that does not end before `offset` */
-};
 
 void browse_lines_release(struct browse_lines *l)
 {
@@ -48,7 +28,7 @@ void browse_lines_put(struct browse_lines *l, struct str text, unsigned styles)
 {
     l->styles = mem_grow(l->styles, &l->styles_cap, l->text.len + text.n, sizeof *l->styles);
     for (size_t i = 0; i < text.n; i++)
-        l->styles[l->text.len + i] = (unsigned short)styles;
+        l->styles[l->text.len + i] = styles;
     buf_add_str(&l->text, text);
     l->at[l->count - 1].n += text.n;
 }
@@ -62,182 +42,139 @@ static void new_line(struct browse_lines *l, size_t from)
     l->at[l->count++] = (struct browse_line){.at = l->text.len, .from = from};
 }
 
-static void begin_line(struct laying *l)
-{
-    new_line(l->lines, l->offset);
-    l->broken = l->word = false;
-    l->column = l->blank = 0;
-}
-
-/* Ends the last line before its last blank, and begins another one with the word after it. */
-static void break_line(struct laying *l)
-{
-    struct browse_lines *lines = l->lines;
-    struct browse_line *line = &lines->at[lines->count - 1];
-    size_t word = l->blank + 1;
-
-    line->n = l->blank - line->at;
-    new_line(lines, l->blank_from);
-    line = &lines->at[lines->count - 1];
-    line->at = word;
-    line->n = lines->text.len - word;
-    l->word = line->n > 0;
-    l->column = browse_line_columns(lines, lines->count - 1);
-    l->blank = 0;
-}
-
-/* ---- cells ---- */
-
-/* Makes room for a cell. Returns false if it is dropped: a blank at the end of a line, and what
- * follows a full one. */
-static bool make_room(struct laying *l, size_t width, bool blank)
-{
-    bool fits = l->column + width <= l->how->width;
-
-    if (l->one) {
-        l->full = l->full || !fits;
-        return !l->full;
-    }
-    if (!l->begun || l->broken) {
-        begin_line(l);
-    } else if (!fits && blank) {
-        l->broken = true;
-        return false;
-    } else if (!fits && l->blank > 0) {
-        break_line(l);
-    } else if (!fits) {
-        begin_line(l);
-    }
-    return true;
-}
-
-static void add_cell(struct laying *l, struct str bytes, size_t width, unsigned styles, bool blank)
-{
-    l->source_column += width;
-    if (!make_room(l, width, blank))
-        return;
-    l->begun = true;
-    l->last = l->lines->text.len;
-    l->last_width = width;
-    l->last_blank = blank;
-    if (blank && l->word) {
-        l->blank = l->last;
-        l->blank_from = l->offset + 1;
-    }
-    l->word = l->word || !blank;
-    l->column += width;
-    browse_lines_put(l->lines, bytes, styles);
-}
-
-static void add_blanks(struct laying *l, size_t n, unsigned styles)
-{
-    while (n--)
-        add_cell(l, STR(" "), 1, styles, true);
-}
-
-/* Adds a character without width to the cell before it. */
-static void add_mark(struct laying *l, struct str bytes, unsigned styles)
-{
-    if (!l->begun || l->broken)
-        add_cell(l, STR(" "), 1, styles, false);
-    if (l->full || l->lines->text.len - l->last + bytes.n > CELL_MAX)
-        return;
-    /* A blank with a mark is no blank. */
-    if (l->last == l->blank)
-        l->blank = 0;
-    l->word = true;
-    l->last_blank = false;
-    browse_lines_put(l->lines, bytes, l->lines->styles[l->last]);
-}
-
-/* Returns true for characters that change the width of their neighbours on some terminals. */
-static bool joins(const struct laying *l, int32_t cp)
-{
-    if (cp == 0x200d || (cp >= 0xfe00 && cp <= 0xfe0f) || (cp >= 0xe0100 && cp <= 0xe01ef))
-        return true;
-    return cp >= 0x1f3fb && cp <= 0x1f3ff && l->begun && l->last_width == 2;
-}
-
-static void lay_character(struct laying *l, struct str bytes, int32_t cp, unsigned styles)
-{
-    int width = cp < 0 ? 0 : utf8_width(cp);
-
-    if (l->one && (cp == ' ' || (cp >= '\t' && cp <= '\r'))) {
-        if (l->begun && !l->last_blank)
-            add_blanks(l, 1, styles);
-    } else if (cp == '\t') {
-        add_blanks(l, TAB_COLUMNS - l->source_column % TAB_COLUMNS, styles);
-    } else if (cp < 0 || vis_unsafe(cp)) {
-        struct buf visible = BUF_INIT(BUF_SMALL);
-
-        vis_add(&visible, bytes);
-        for (size_t i = 0; i < visible.len; i++)
-            add_cell(l, (struct str){visible.data + i, 1}, 1, styles ^ BROWSE_DIM, false);
-        buf_release(&visible);
-    } else if (joins(l, cp)) {
-        return;
-    } else if (width == 0) {
-        add_mark(l, bytes, styles);
-    } else {
-        add_cell(l, bytes, (size_t)width, styles, cp == ' ');
-    }
-}
-
 /* ---- texts ---- */
 
-static unsigned hit_here(struct laying *l)
+/* A text while it is laid out in lines. */
+struct laying {
+    struct browse_lines *lines;
+    const struct browse_layout *how;
+    bool begun;  /* the last line has text */
+    bool placed; /* it is known where the last line begins in the source text */
+    size_t last; /* the place of the last text */
+    size_t hit;  /* first hit that does not end before the last text */
+};
+
+static unsigned hit_here(void *arg, size_t at)
 {
+    struct laying *l = arg;
     const struct browse_layout *how = l->how;
 
-    while (l->hit < how->hit_count && how->hits[l->hit].at + how->hits[l->hit].n <= l->offset)
+    while (l->hit < how->hit_count && how->hits[l->hit].at + how->hits[l->hit].n <= at)
         l->hit++;
-    if (l->hit == how->hit_count || how->hits[l->hit].at > l->offset)
+    if (l->hit == how->hit_count || how->hits[l->hit].at > at)
         return 0;
     return how->has_here && how->hits[l->hit].at == how->here ? BROWSE_HIT | BROWSE_HERE
                                                               : BROWSE_HIT;
 }
 
-static void feed(void *arg, unsigned markdown, struct str text)
+static void put_text(void *arg, unsigned styles, struct str text, size_t at)
 {
     struct laying *l = arg;
-    unsigned styles = l->how->styles | (markdown & ~(unsigned)MARKDOWN_BLOCK);
+    bool in_source = at != SIZE_MAX, newline = text.p[0] == '\n';
 
-    while (text.n > 0) {
-        int32_t cp;
-        size_t n = utf8_decode(text, &cp);
-        bool line_end = cp == '\r' && text.n > 1 && text.p[1] == '\n';
-
-        n = n > 0 ? n : text.n;
-        if (cp == '\n' && !l->one) {
-            if (!l->begun)
-                new_line(l->lines, l->offset);
-            l->begun = false;
-            l->source_column = 0;
-        } else if (!line_end) {
-            lay_character(l, (struct str){text.p, n}, cp, styles | hit_here(l));
-        }
-        l->offset += n;
-        text = str_skip(text, n);
+    l->last = in_source ? at : l->last;
+    if (!l->begun) {
+        new_line(l->lines, l->last);
+        l->placed = in_source;
+    } else if (!l->placed && in_source && !newline) {
+        l->lines->at[l->lines->count - 1].from = at;
+        l->placed = true;
     }
+    l->begun = !newline;
+    if (!newline)
+        browse_lines_put(l->lines, text, l->how->styles | (styles & ~(unsigned)MARKDOWN_BLOCK));
+}
+
+static size_t width_of_lines(void *arg)
+{
+    const struct laying *l = arg;
+
+    return l->how->width;
 }
 
 void browse_lines_add(struct browse_lines *lines, struct str text, const struct browse_layout *how)
 {
     struct laying l = {.lines = lines, .how = how};
+    struct markdown_layout layout;
 
-    if (how->markdown) {
-        struct markdown m = how->state ? *how->state : (struct markdown){0};
-
-        m.fn = feed;
-        m.arg = &l;
-        markdown_feed(&m, text);
-        markdown_end(&m);
-    } else {
-        feed(&l, 0, text);
-    }
+    markdown_layout_init(&layout, put_text, &l, width_of_lines);
+    layout.also = how->hit_count > 0 ? hit_here : NULL;
+    layout.cells = true;
+    layout.plain = !how->markdown;
+    if (how->state)
+        markdown_layout_resume(&layout, how->state);
+    markdown_layout_feed(&layout, text);
+    (void)markdown_layout_end(&layout);
+    markdown_layout_release(&layout);
 }
 
 /* ---- one line ---- */
+
+/* A line while cells are appended to it. */
+struct row {
+    struct browse_lines *lines;
+    const struct browse_layout *how;
+    bool full;               /* there is more than fits */
+    bool begun;              /* a cell was appended */
+    size_t column;           /* where the next cell stands */
+    size_t last, last_width; /* offset of the last cell in the text, and its columns */
+    bool last_blank;
+};
+
+static void append_cell(struct row *r, struct str bytes, size_t width, unsigned styles, bool blank)
+{
+    r->full = r->full || r->column + width > r->how->width;
+    if (r->full)
+        return;
+    r->begun = true;
+    r->last = r->lines->text.len;
+    r->last_width = width;
+    r->last_blank = blank;
+    r->column += width;
+    browse_lines_put(r->lines, bytes, styles);
+}
+
+/* Adds a character without width to the cell before it. */
+static void append_mark(struct row *r, struct str bytes, unsigned styles)
+{
+    if (!r->begun)
+        append_cell(r, STR(" "), 1, styles, false);
+    if (r->full || r->lines->text.len - r->last + bytes.n > CELL_MAX)
+        return;
+    r->last_blank = false;
+    browse_lines_put(r->lines, bytes, r->lines->styles[r->last]);
+}
+
+/* Returns true for characters that change the width of their neighbours on some terminals. */
+static bool is_joiner(const struct row *r, int32_t cp)
+{
+    if (cp == 0x200d || (cp >= 0xfe00 && cp <= 0xfe0f) || (cp >= 0xe0100 && cp <= 0xe01ef))
+        return true;
+    return cp >= 0x1f3fb && cp <= 0x1f3ff && r->begun && r->last_width == 2;
+}
+
+static void append_character(struct row *r, struct str bytes, int32_t cp, unsigned styles)
+{
+    int width = cp < 0 ? 0 : utf8_width(cp);
+
+    if (cp == ' ' || (cp >= '\t' && cp <= '\r')) {
+        if (r->begun && !r->last_blank)
+            append_cell(r, STR(" "), 1, styles, true);
+    } else if (cp < 0 || vis_unsafe(cp)) {
+        struct buf visible = BUF_INIT(BUF_SMALL);
+
+        vis_add(&visible, bytes);
+        for (size_t i = 0; i < visible.len; i++)
+            append_cell(r, (struct str){visible.data + i, 1}, 1, styles ^ BROWSE_DIM, false);
+        buf_release(&visible);
+    } else if (is_joiner(r, cp)) {
+        return;
+    } else if (width == 0) {
+        append_mark(r, bytes, styles);
+    } else {
+        append_cell(r, bytes, (size_t)width, styles, false);
+    }
+}
 
 /* Returns the beginning of a text that is enough for one line of this width, even if each character
  * has four bytes and two combining marks. */
@@ -251,20 +188,26 @@ static struct str enough_for_line(struct str text, size_t width)
 void browse_lines_append(struct browse_lines *lines, struct str text,
                          const struct browse_layout *how)
 {
-    struct str part = enough_for_line(text, how->width);
-    struct laying l = {.lines = lines,
-                       .how = how,
-                       .one = true,
-                       .column = browse_line_columns(lines, lines->count - 1)};
+    struct str part = enough_for_line(text, how->width), rest = part;
+    struct row r = {
+        .lines = lines, .how = how, .column = browse_line_columns(lines, lines->count - 1)};
+    struct laying hits = {.how = how};
 
-    if (l.column >= how->width)
+    if (r.column >= how->width)
         return;
-    feed(&l, 0, part);
-    if (!l.full && part.n == text.n)
+    while (rest.n > 0 && !r.full) {
+        int32_t cp;
+        size_t n = utf8_decode(rest, &cp), at = (size_t)(rest.p - part.p);
+
+        n = n > 0 ? n : rest.n;
+        append_character(&r, (struct str){rest.p, n}, cp, how->styles | hit_here(&hits, at));
+        rest = str_skip(rest, n);
+    }
+    if (!r.full && part.n == text.n)
         return;
-    if (l.column == how->width) {
-        lines->at[lines->count - 1].n -= lines->text.len - l.last;
-        buf_truncate(&lines->text, l.last);
+    if (r.column == how->width) {
+        lines->at[lines->count - 1].n -= lines->text.len - r.last;
+        buf_truncate(&lines->text, r.last);
     }
     browse_lines_put(lines, STR(ELLIPSIS), how->styles);
 }
@@ -475,6 +418,26 @@ static void add_arguments(struct browse_lines *lines, struct str word, struct st
     buf_release(&text);
 }
 
+/* Adds the stored reasoning of an answer, in one line unless it is unfolded. */
+static void add_reasoning(struct browse_lines *lines, const struct message *m,
+                          const struct browse_part_view *view)
+{
+    struct browse_layout how = {.width = view->width, .styles = BROWSE_DIM};
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str text = message_text(m, FIELD_REASONING, &scratch);
+    struct str shown = utf8_first(text, BROWSE_SHOWN);
+
+    if (text.n > 0)
+        add_folded(lines, STR("reasoning"), STR_NONE, shown, view);
+    if (text.n > 0 && view->unfolded) {
+        browse_lines_add(lines, shown, &how);
+        if (shown.n < text.n)
+            browse_lines_add_one(lines, STR(REST), &how);
+        browse_lines_add_one(lines, STR_NONE, &how);
+    }
+    buf_release(&scratch);
+}
+
 bool browse_calls_match(const struct message *m, struct pattern *pattern)
 {
     struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
@@ -589,6 +552,8 @@ void browse_part_lay(struct browse_part *part, const struct message *m, struct s
     browse_part_unlay(part);
     if (view->first)
         add_message_head(lines, m, view->width);
+    if (view->first)
+        add_reasoning(lines, m, view);
     if (m->role == ROLE_TOOL && view->first)
         add_folded(lines, view->tool.n > 0 ? STR("result of ") : STR("result"), view->tool, text,
                    view);
@@ -613,7 +578,7 @@ static void push_part(struct browse_parts *p, size_t message, size_t at, size_t 
     p->at[p->count++] = (struct browse_part){.message = message, .at = at, .n = n, .state = state};
 }
 
-/* Returns the end of the first part of a text: after a line, else after a blank, else after a
+/* Returns the end of the first part of a text: after a line that is not in a table, else after a line, else after a blank, else after a
  * character. */
 static size_t part_end(struct str text)
 {
@@ -621,6 +586,9 @@ static size_t part_end(struct str text)
 
     if (text.n <= BROWSE_PART + BROWSE_PART / 2)
         return text.n;
+    for (size_t i = n; i > BROWSE_PART / 2; i--)
+        if (text.p[i - 1] == '\n' && text.p[i] != '|')
+            return i;
     for (size_t i = n; i > BROWSE_PART / 2; i--)
         if (text.p[i - 1] == '\n')
             return i;

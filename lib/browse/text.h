@@ -3,10 +3,9 @@
  * the hits of a search.
  *
  * A line is a row of cells. A cell is a character with its combining marks, 1 or 2 columns wide,
- * and contains nothing that a terminal obeys or joins. Characters for which vis_unsafe is true, and
- * bytes that are not valid UTF-8, are shown in their visible form (base/utf8). U+200D, variation
- * selectors and skin tones are dropped because terminals disagree about the width of the sequences
- * that they form. A combining mark without a character before it is put on a blank.
+ * and contains nothing that a terminal obeys or joins: characters for which vis_unsafe is true, and
+ * bytes that are not valid UTF-8, are shown in their visible form (base/utf8). How texts of several
+ * lines are laid out, and what is dropped, says terminal/markdown_layout.
  */
 #ifndef CHATHIST_BROWSE_TEXT_H
 #define CHATHIST_BROWSE_TEXT_H
@@ -26,22 +25,22 @@ enum {
     BROWSE_ITALIC = MARKDOWN_ITALIC,
     BROWSE_CODE = MARKDOWN_CODE,
     BROWSE_DIM = MARKDOWN_MARK,
-    BROWSE_HIT = 16,
-    BROWSE_HEAD = 32,  /* a message's header */
-    BROWSE_TOOL = 64,  /* a tool call or result */
-    BROWSE_HERE = 128, /* the current hit */
-    BROWSE_USER = 256, /* of the user, with BROWSE_HEAD */
+    BROWSE_HIT = MARKDOWN_FREE,
+    BROWSE_HEAD = 2 * MARKDOWN_FREE,  /* a message's header */
+    BROWSE_TOOL = 4 * MARKDOWN_FREE,  /* a tool call or result */
+    BROWSE_HERE = 8 * MARKDOWN_FREE,  /* the current hit */
+    BROWSE_USER = 16 * MARKDOWN_FREE, /* of the user, with BROWSE_HEAD */
 };
 
 struct browse_line {
     size_t at, n; /* in `text` */
-    size_t from;  /* offset in the source text of the first byte of the line */
+    size_t from;  /* offset in the source text of the first byte of the line that is in it */
 };
 
 /* Laid out lines. Initialise with zeros; browse_lines_release frees it. */
 struct browse_lines {
     struct buf text;
-    unsigned short *styles; /* of each byte of `text`; those of a cell are equal */
+    unsigned *styles; /* of each byte of `text`; those of a cell are equal */
     size_t styles_cap;
     struct browse_line *at;
     size_t count, cap;

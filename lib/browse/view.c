@@ -24,6 +24,7 @@
 #include "chathist/cli/output.h"
 #include "chathist/cli/wide.h"
 #include "chathist/search/query.h"
+#include "chathist/terminal/markdown_out.h"
 
 /* The bytes of a key that begins with ESC arrive within this many milliseconds, those of a sequence
  * that curses does not know within SEQUENCE_MS. */
@@ -39,33 +40,12 @@
 /* Longest answer that is read, in characters. */
 #define ANSWER_MAX 64
 
-enum pair { PAIR_USER = 1, PAIR_ASSISTANT, PAIR_TOOL, PAIR_CODE, PAIR_DIM, PAIR_HIT };
-
-/* The colours of the pairs before PAIR_HIT on a background that is dark, light, or not known. Those
- * of 256 have a contrast of at least 4.5:1 (WCAG 2.1, 1.4.3), where the background is not known on
- * black and on white. None of 8 has that, so there the text keeps its own colour (-1). */
-enum background { BACKGROUND_UNKNOWN, BACKGROUND_DARK, BACKGROUND_LIGHT };
-static const short colors_256[][PAIR_HIT - 1] = {
-    [BACKGROUND_UNKNOWN] = {63, 29, 131, 98, 243},
-    [BACKGROUND_DARK] = {81, 114, 179, 183, 247},
-    [BACKGROUND_LIGHT] = {25, 22, 94, 90, 240},
-};
-static const short colors_8[][PAIR_HIT - 1] = {
-    [BACKGROUND_UNKNOWN] = {-1, -1, -1, -1, -1},
-    [BACKGROUND_DARK] = {COLOR_CYAN, COLOR_GREEN, COLOR_YELLOW, COLOR_GREEN, -1},
-    [BACKGROUND_LIGHT] = {COLOR_BLUE, COLOR_MAGENTA, COLOR_RED, COLOR_BLUE, -1},
-};
-/* Of a hit: black on yellow, in the fixed part of the 256 colours. */
-#define BLACK_256 16
-#define YELLOW_256 221
-
 struct browse_view {
     int fd;
     int screen_file; /* holds the output of one refresh; -1: none */
     FILE *in, *out;
     SCREEN *screen;
     bool color, mouse;
-    enum background background;
     int64_t asked;             /* when the terminal was asked for its colours; 0: it has answered */
     int sequence_ms;           /* time within which the rest of a sequence arrives */
     bool away;                 /* another program has the terminal */
@@ -119,34 +99,31 @@ static void define_keys(void)
         define_key(keys[i].sequence, keys[i].key);
 }
 
-static void choose_colors(const struct browse_view *v)
+/* Makes the pair of each role: its number is that of its style. */
+static void choose_colors(void)
 {
-    bool many = COLORS >= 256;
-    const short *colors = (many ? colors_256 : colors_8)[v->background];
+    int colors = COLORS >= 256 ? 256 : 8;
 
-    for (int pair = 1; pair < PAIR_HIT; pair++)
-        init_pair((short)pair, colors[pair - 1], -1);
-    init_pair(PAIR_HIT, many ? BLACK_256 : COLOR_BLACK, many ? YELLOW_256 : COLOR_YELLOW);
+    for (enum style s = STYLE_FIRST_ROLE; s < STYLE_COUNT; s++) {
+        short color = (short)palette_color(s, term_background(), colors);
+
+        if (s != STYLE_HIT)
+            init_pair((short)s, color, -1);
+        else
+            init_pair((short)s, colors < 256 ? PALETTE_BLACK : PALETTE_BLACK_256, color);
+    }
 }
 
-/* Reads the background from COLORFGBG, which rxvt, Konsole and others set: `15;0` is black. Of the
- * 16 colours, 7 and those after 8 are light.
- *
- * Else asks the terminal for its background (OSC 11), and then for its type (DA1). Every terminal
- * answers the second question, in order, so that no answer to the first is awaited any more. The
- * answers come among the keys (read_answer). Sources: xterm's ctlseqs, "Operating System Commands"
- * and "Send Device Attributes". */
+/* Unless COLORFGBG names the background, asks the terminal for it (OSC 11), and then for its type
+ * (DA1). Every terminal answers the second question, in order, so that no answer to the first is
+ * awaited any more. The answers come among the keys (read_answer). Sources: xterm's ctlseqs,
+ * "Operating System Commands" and "Send Device Attributes". */
 static void find_background(struct browse_view *v)
 {
-    const char *term = config_env("TERM"), *colors = config_env("COLORFGBG");
-    const char *last = colors ? strrchr(colors, ';') : NULL;
+    const char *term = config_env("TERM");
     struct str questions = STR("\033]11;?\033\\\033[c");
-    char *end;
-    long color = last ? strtol(last + 1, &end, 10) : -1;
 
-    if (color >= 0 && color <= 15 && end > last + 1 && !*end)
-        v->background = color == 7 || color > 8 ? BACKGROUND_LIGHT : BACKGROUND_DARK;
-    if (v->background == BACKGROUND_UNKNOWN && term && strcmp(term, "linux") != 0 &&
+    if (term_background() == BACKGROUND_UNKNOWN && term && strcmp(term, "linux") != 0 &&
         file_write_all(v->fd, questions.p, questions.n) == 0)
         v->asked = time_ticks();
 }
@@ -173,7 +150,7 @@ static void set_up(struct browse_view *v)
     }
     use_default_colors();
     find_background(v);
-    choose_colors(v);
+    choose_colors();
 }
 
 /* Makes a file in memory for the output of a refresh. Returns its descriptor, or -1 if the system
@@ -360,45 +337,26 @@ static bool read_mouse(struct browse_input *input)
     return true;
 }
 
-/* Returns the luma (Rec. 601) of a colour `RRRR/GGGG/BBBB`, each part with one to four hex digits,
- * in thousandths; -1 for another text. */
-static long lightness(const char *color)
-{
-    static const long weights[] = {299, 587, 114};
-    long sum = 0;
-
-    for (size_t i = 0; i < 3; i++) {
-        char *end;
-        long part = strtol(color, &end, 16);
-
-        if (end == color || end - color > 4 || part < 0 || *end != (i < 2 ? '/' : '\0'))
-            return -1;
-        sum += weights[i] * part / ((1L << (4 * (end - color))) - 1);
-        color = end + 1;
-    }
-    return sum;
-}
-
-/* Reads the answer `11;rgb:RRRR/GGGG/BBBB` of the terminal, to its end (BEL or ESC \\), and chooses
- * the colours for that background. Returns 0: no key. */
+/* Reads the answer of the terminal to its end (BEL or ESC \\), and chooses the colours for the
+ * background that it reports. Returns 0: no key. */
 static int32_t read_answer(struct browse_view *v)
 {
-    char text[ANSWER_MAX + 1];
-    size_t n = 0;
+    struct buf text = BUF_INIT(ANSWER_MAX);
+    enum background b;
     wint_t key;
-    long light;
 
     timeout(v->sequence_ms);
-    while (get_wch(&key) == OK && key != '\a' && key != 033 && n < ANSWER_MAX)
-        text[n++] = key < 0x7f ? (char)key : '?';
+    while (get_wch(&key) == OK && key != '\a' && key != 033 && text.len < ANSWER_MAX)
+        buf_add_byte(&text, key < 0x7f ? (char)key : '?');
     if (key == 033)
         (void)get_wch(&key);
     nodelay(stdscr, TRUE);
-    text[n] = '\0';
-    if (strncmp(text, "11;rgb:", 7) == 0 && (light = lightness(text + 7)) >= 0) {
-        v->background = light > 500 ? BACKGROUND_LIGHT : BACKGROUND_DARK;
-        choose_colors(v);
+    b = palette_reported(buf_str(&text));
+    if (b != BACKGROUND_UNKNOWN) {
+        term_set_background(b);
+        choose_colors();
     }
+    buf_release(&text);
     return 0;
 }
 
@@ -503,20 +461,31 @@ bool browse_view_input(struct browse_view *v, struct browse_input *input)
 
 /* ---- drawing ---- */
 
-static enum pair pair_of(unsigned styles)
+static enum style pair_style(unsigned styles)
 {
-    return styles & BROWSE_DIM    ? PAIR_DIM
-           : styles & BROWSE_USER ? PAIR_USER
-           : styles & BROWSE_HEAD ? PAIR_ASSISTANT
-           : styles & BROWSE_TOOL ? PAIR_TOOL
-           : styles & BROWSE_CODE ? PAIR_CODE
-                                  : 0;
+    static const struct {
+        unsigned bits;
+        enum style style;
+    } looks[] = {
+        {BROWSE_DIM | MARKDOWN_STRUCK, STYLE_DIM},
+        {BROWSE_USER, STYLE_USER},
+        {BROWSE_HEAD, STYLE_ASSISTANT},
+        {BROWSE_TOOL, STYLE_TOOL},
+        {MARKDOWN_LINK, STYLE_LINK},
+        {BROWSE_CODE, STYLE_CODE},
+    };
+
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
+        if (styles & looks[i].bits)
+            return looks[i].style;
+    return markdown_kind_style(styles);
 }
 
 /* Returns the attributes of a text; `also` are those of its row. */
 static attr_t attributes(const struct browse_view *v, unsigned styles, attr_t also, short *pair)
 {
-    attr_t a = (styles & BROWSE_BOLD ? A_BOLD : 0) | (styles & BROWSE_ITALIC ? A_ITALIC : 0);
+    attr_t a = (styles & BROWSE_BOLD ? A_BOLD : 0) | (styles & BROWSE_ITALIC ? A_ITALIC : 0) |
+               (styles & MARKDOWN_LINK ? A_UNDERLINE : 0);
     bool marked = styles & BROWSE_HIT;
 
     *pair = 0;
@@ -524,18 +493,18 @@ static attr_t attributes(const struct browse_view *v, unsigned styles, attr_t al
         return A_REVERSE | A_BOLD;
     /* Not bold: some terminals show bold black as grey. */
     if (marked && v->color) {
-        *pair = PAIR_HIT;
+        *pair = STYLE_HIT;
         return also & ~(A_REVERSE | A_BOLD);
     }
     if (marked)
         return (also ^ A_REVERSE) | A_UNDERLINE | A_BOLD;
     if (styles & BROWSE_HEAD && !(styles & BROWSE_DIM))
         a |= A_BOLD;
-    if (styles & BROWSE_DIM && !(v->color && COLORS >= 256))
+    if (styles & (BROWSE_DIM | MARKDOWN_STRUCK) && !(v->color && COLORS >= 256))
         a |= A_DIM;
     /* In a reversed row the colours would become backgrounds. */
     if (v->color && !(also & A_REVERSE))
-        *pair = (short)pair_of(styles);
+        *pair = (short)pair_style(styles);
     return a | also;
 }
 

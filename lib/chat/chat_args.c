@@ -184,7 +184,6 @@ static void set_flag(struct chat_args *a, int key)
         {KEY_MODELS, &a->models, true},
         {KEY_EMBED, &a->embed, true},
         {'x', &a->extract, true},
-        {KEY_REASONING, &a->reasoning, true},
         {KEY_CACHED, &a->cached, true},
         {'u', &a->usage, true},
         {KEY_NO_MARKDOWN, &a->no_markdown, true},
@@ -299,6 +298,9 @@ static void set_argument(struct chat_args *a, int key, char *value)
         break;
     case KEY_EFFORT:
         a->setting[SETTING_EFFORT] = value;
+        break;
+    case KEY_REASONING:
+        a->setting[SETTING_REASONING] = "on";
         break;
     case KEY_MAX_TOKENS:
         if (opt_number("--max-tokens", value) == 0)

@@ -60,13 +60,21 @@ static void read_schema(struct chat_session *t)
               schema_unchecked(t->schema));
 }
 
+/* Reads whether reasoning is shown, and stored. Returns 0, or -1 with *e set. */
+static int choose_reasoning(struct chat_session *t, struct err *e)
+{
+    const struct config *c = &t->choice.config;
+
+    if (config_option(c, SETTING_REASONING, &t->events.show_reasoning, e) < 0)
+        return -1;
+    return config_option(c, SETTING_STORE_REASONING, &t->events.sink.keep_reasoning, e);
+}
+
 void chat_session_open(struct chat_session *t, const struct chat_args *args)
 {
     struct err e = ERR_INIT;
 
     t->args = args;
-    if (args->reasoning)
-        events_want_reasoning(&t->events);
     t->events.held = args->extract;
     t->events.out.whole = !args->stream && !t->events.out.terminal;
     read_schema(t);
@@ -83,6 +91,8 @@ void chat_session_open(struct chat_session *t, const struct chat_args *args)
         t->events.prices = &t->prices;
     }
     choose_server(t);
+    if (choose_reasoning(t, &e) < 0)
+        die_err(&e);
     t->consent.all = args->yes;
     t->consent.allowed = t->choice.config.value[SETTING_ALLOW_TOOLS];
 }
@@ -134,11 +144,13 @@ static struct http_pool *keep_connections(struct chat_session *t)
 /* Fills in everything but the context and the tools. */
 static void set_ask(struct chat_session *t, struct ask *ask)
 {
+    /* Its values were checked. */
+    (void)choose_reasoning(t, NULL);
     *ask = (struct ask){.schema = schema_text(t->schema),
                         .schema_fits = schema_fits(t->schema),
                         .stream = t->args->stream,
                         .once = t->args->once,
-                        .show_reasoning = t->args->reasoning,
+                        .show_reasoning = t->events.show_reasoning || t->events.sink.keep_reasoning,
                         .limits = t->limits.http,
                         .retries = t->limits.retries};
     request_settings_fill(&t->settings, ask);

@@ -7,9 +7,10 @@
 #include "chathist/base/file.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/terminal/markdown.h"
-#include "chathist/terminal/markdown_layout.h"
+#include "chathist/terminal/markdown_out.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
 #include "chathist/cli/progress.h"
@@ -25,20 +26,59 @@ static void write_stderr(const struct buf *b)
         errno = 0; /* an error of stderr is ignored */
 }
 
+static void add_style(const struct stderr_text *a, enum style s, struct buf *out)
+{
+    if (a->color)
+        term_add_style(out, s);
+}
+
+static void add_laid(void *arg, unsigned styles, struct str text, size_t at)
+{
+    struct stderr_text *a = arg;
+
+    (void)styles;
+    (void)at;
+    buf_add_str(&a->laid, text);
+}
+
+static size_t stderr_columns(void *arg)
+{
+    (void)arg;
+    return term_columns(STDERR_FILENO);
+}
+
+static void stderr_text_init(struct stderr_text *a, enum color_when color)
+{
+    *a = (struct stderr_text){.terminal = isatty(STDERR_FILENO), .laid = BUF_INIT(SIZE_MAX)};
+    a->color = term_wants_color(a->terminal, color);
+    markdown_layout_init(&a->layout, add_laid, a, stderr_columns);
+    a->layout.plain = true;
+}
+
+/* Writes what was laid out. */
+static void write_laid(struct stderr_text *a)
+{
+    struct buf b = BUF_INIT(SIZE_MAX);
+
+    if (a->laid.len == 0)
+        return;
+    add_style(a, STYLE_DIM, &b);
+    buf_add_str(&b, buf_str(&a->laid));
+    add_style(a, STYLE_NONE, &b);
+    write_stderr(&b);
+    a->ends_line = a->laid.data[a->laid.len - 1] == '\n';
+    buf_clear(&a->laid);
+    buf_release(&b);
+}
+
 static void stderr_text_text(struct stderr_text *a, struct str text)
 {
-    struct buf b = BUF_INIT(8 * BUF_LINE);
-
-    buf_add_c(&b, a->color ? term_style(STYLE_DIM) : "");
     if (a->terminal)
-        vis_feed(&a->vis, text, &b);
+        markdown_layout_feed(&a->layout, text);
     else
-        buf_add_str(&b, text);
-    buf_add_c(&b, a->color ? term_style(STYLE_NONE) : "");
-    write_stderr(&b);
+        buf_add_str(&a->laid, text);
+    write_laid(a);
     a->open = true;
-    a->ends_line = text.p[text.n - 1] == '\n';
-    buf_release(&b);
 }
 
 static void stderr_text_end(struct stderr_text *a)
@@ -47,7 +87,8 @@ static void stderr_text_end(struct stderr_text *a)
 
     if (!a->open)
         return;
-    vis_end(&a->vis, &b);
+    (void)markdown_layout_end(&a->layout);
+    write_laid(a);
     if (!a->ends_line)
         buf_add_byte(&b, '\n');
     write_stderr(&b);
@@ -63,9 +104,9 @@ static void stderr_text_line(struct stderr_text *a, bool wanted, struct str text
     if (!a->terminal && !wanted)
         return;
     vis_add_line(&visible, text, true);
-    buf_add_c(&line, a->color ? term_style(STYLE_DIM) : "");
+    add_style(a, STYLE_DIM, &line);
     wide_add_fitted(&line, buf_str(&visible), columns);
-    buf_add_c(&line, a->color ? term_style(STYLE_NONE) : "");
+    add_style(a, STYLE_NONE, &line);
     buf_add_byte(&line, '\n');
     write_stderr(&line);
     buf_release(&visible);
@@ -241,33 +282,6 @@ void events_context(struct events *ev, const struct turn *t)
 
 /* ---- the text ---- */
 
-/* Prints a piece of Markdown with its styles. */
-static void print_piece(void *arg, unsigned styles, struct str text)
-{
-    struct events *ev = arg;
-
-    if (styles & MARKDOWN_BOLD)
-        out_style(&ev->out, STYLE_BOLD);
-    if (styles & MARKDOWN_ITALIC)
-        out_style(&ev->out, STYLE_ITALIC);
-    if (styles & MARKDOWN_CODE)
-        out_style(&ev->out, STYLE_CODE);
-    if (styles & MARKDOWN_MARK)
-        out_style(&ev->out, STYLE_DIM);
-    out_raw(&ev->out, text);
-    if (styles & ~(unsigned)MARKDOWN_BLOCK)
-        out_style(&ev->out, STYLE_NONE);
-}
-
-/* Returns the present width of the terminal. */
-static size_t measure_columns(void *arg)
-{
-    struct events *ev = arg;
-
-    out_measure(&ev->out);
-    return ev->out.columns;
-}
-
 /* Ends a line of the answer before standard error is written to. Answer and standard error are
  * on separate lines of a terminal that shows both. */
 static void leave_line(struct events *ev)
@@ -282,10 +296,27 @@ static void leave_line(struct events *ev)
     out_flush(&ev->out);
 }
 
-static int print_reasoning(void *arg, struct str delta)
+static size_t count_newlines(struct str text)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < text.n; i++)
+        n += text.p[i] == '\n';
+    return n;
+}
+
+static int receive_reasoning(void *arg, struct str delta)
 {
     struct events *ev = arg;
 
+    if (!ev->show_reasoning) {
+        if (ev->thinking_since == 0) {
+            ev->thinking_since = time_ticks();
+            ev->thought = 1;
+        }
+        ev->thought += count_newlines(delta);
+        return 0;
+    }
     add_event(ev, "reasoning", "text", delta);
     if (ev->json)
         return go_on(ev);
@@ -293,6 +324,24 @@ static int print_reasoning(void *arg, struct str delta)
     leave_line(ev);
     stderr_text_text(&ev->reasoning, delta);
     return 0;
+}
+
+/* Ends reasoning: says how long it was if it is not shown. */
+static void end_reasoning(struct events *ev)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    progress_end();
+    if (ev->thinking_since != 0 && !ev->quiet && !ev->json && ev->reasoning.terminal) {
+        leave_line(ev);
+        buf_addf(&line, "reasoning: %zu line%s, %" PRId64 " s (%s shows it)", ev->thought,
+                 ev->thought == 1 ? "" : "s", (time_ticks() - ev->thinking_since) / 1000,
+                 ev->interactive ? "/set reasoning on" : "--reasoning");
+        stderr_text_line(&ev->reasoning, false, buf_str(&line));
+    }
+    ev->thinking_since = 0;
+    stderr_text_end(&ev->reasoning);
+    buf_release(&line);
 }
 
 static int print_text(void *arg, struct str delta)
@@ -304,8 +353,7 @@ static int print_text(void *arg, struct str delta)
         partial_add(ev->partial, delta);
     if (ev->held)
         return 0;
-    progress_end();
-    stderr_text_end(&ev->reasoning);
+    end_reasoning(ev);
     add_event(ev, "text", "text", delta);
     if (ev->marked)
         markdown_layout_feed(&ev->layout, delta);
@@ -334,8 +382,7 @@ static int add_citation(void *arg, struct str json)
 
 void events_end_text(struct events *ev)
 {
-    progress_end();
-    stderr_text_end(&ev->reasoning);
+    end_reasoning(ev);
     if (ev->json || !ev->any_text)
         return;
     if (ev->marked)
@@ -379,6 +426,11 @@ void events_call_line(struct events *ev, const struct tool_job *job, bool seen)
     buf_release(&line);
 }
 
+static size_t count_lines(struct str text)
+{
+    return count_newlines(text) + (text.n > 0 && text.p[text.n - 1] != '\n');
+}
+
 void events_result(struct events *ev, const struct tool_job *job)
 {
     struct buf b = BUF_INIT(8 * BUF_LINE), line = BUF_INIT(BUF_LINE);
@@ -393,7 +445,11 @@ void events_result(struct events *ev, const struct tool_job *job)
         end_event(ev, &b);
     }
     if (!ev->quiet) {
+        size_t lines = count_lines(buf_str(&job->result));
+
         buf_addf(&line, "tool_result %s ", buf_c(&job->call->name));
+        if (ev->reasoning.terminal && lines > 1)
+            buf_addf(&line, "(%zu lines) ", lines);
         buf_add_str(&line, buf_str(&job->result));
         stderr_text_line(&ev->reasoning, ev->verbose, buf_str(&line));
     }
@@ -458,7 +514,9 @@ static void turn_sign(void *arg)
 {
     struct events *ev = arg;
 
-    if ((!ev->any_text || markdown_layout_holds_table(&ev->layout)) && !ev->reasoning.open)
+    if (ev->thinking_since != 0 && (!ev->any_text || ev->ends_line))
+        progress_tool("thinking", ev->thinking_since);
+    else if ((!ev->any_text || markdown_layout_holds_table(&ev->layout)) && !ev->reasoning.open)
         progress_turn();
 }
 
@@ -484,29 +542,26 @@ void events_start(struct events *ev, const struct opt_common *o, bool verbose)
     *ev = (struct events){.json = o->json, .quiet = o->quiet, .verbose = verbose};
     ev->sink = (struct response_sink){.text = print_text,
                                       .citation = add_citation,
+                                      .reasoning = receive_reasoning,
                                       .notice = add_notice,
                                       .again = note_again,
                                       .arg = ev};
     out_start(&ev->out, o->color);
-    markdown_layout_init(&ev->layout, print_piece, ev, measure_columns);
-    ev->reasoning = (struct stderr_text){.terminal = isatty(STDERR_FILENO)};
-    ev->reasoning.color = term_wants_color(ev->reasoning.terminal, o->color);
+    markdown_out_init(&ev->layout, &ev->out);
+    stderr_text_init(&ev->reasoning, o->color);
     die_before(end_early, ev);
 }
 
 void events_release(struct events *ev)
 {
     markdown_layout_release(&ev->layout);
+    markdown_layout_release(&ev->reasoning.layout);
+    buf_release(&ev->reasoning.laid);
 }
 
 void events_show_markdown(struct events *ev)
 {
     ev->marked = ev->out.terminal && !ev->json;
-}
-
-void events_want_reasoning(struct events *ev)
-{
-    ev->sink.reasoning = print_reasoning;
 }
 
 /* Shows the address of each page that the answer cites as a hint. */
@@ -544,8 +599,7 @@ int events_code(struct events *ev, const struct response *a, struct err *e)
     struct buf code = BUF_INIT(BUF_LINE);
     bool found = code_block_first(buf_str(&a->text), &code);
 
-    progress_end();
-    stderr_text_end(&ev->reasoning);
+    end_reasoning(ev);
     out_text(&ev->out, buf_str(&code));
     out_text_end(&ev->out);
     buf_release(&code);

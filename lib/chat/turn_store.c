@@ -150,6 +150,8 @@ static void add_answer_line(struct turn *t)
     if (blocks.len > 0)
         draft_set(d, FIELD_THINKING, buf_str(&blocks));
     buf_release(&blocks);
+    if (a->reasoning.len > 0)
+        draft_set_text(d, FIELD_REASONING, buf_str(&a->reasoning));
     if (t->kind == TURN_AGAIN && t->finished)
         push_replaces(t, d);
     set_edits(t, d);

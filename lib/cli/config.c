@@ -17,6 +17,7 @@
 #include "chathist/base/utf8.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/options.h"
+#include "chathist/cli/palette.h"
 
 /* The configuration key and the environment variable of each setting. History and session have no
  * key, because they are chosen for the moment. Programs that may be run have no variable, because
@@ -46,6 +47,8 @@ static const struct {
     [SETTING_EMBED_MODEL] = {"embed.model", NULL},
     [SETTING_EMBED_BASE_URL] = {"embed.base_url", NULL},
     [SETTING_EFFORT] = {"effort", NULL},
+    [SETTING_REASONING] = {"reasoning", NULL},
+    [SETTING_STORE_REASONING] = {"store_reasoning", NULL},
     [SETTING_MAX_TOKENS] = {"max_tokens", NULL},
     [SETTING_CONNECT_TIMEOUT] = {"connect_timeout", NULL},
     [SETTING_FIRST_BYTE_TIMEOUT] = {"first_byte_timeout", NULL},
@@ -57,6 +60,7 @@ static const struct {
     [SETTING_HEADER] = {"header", NULL},
     [SETTING_HEADER_COMMAND] = {"header_command", NULL},
     [SETTING_SERVICE] = {"service", NULL},
+    [SETTING_COLOR] = {"color", NULL},
     [SETTING_SESSION] = {NULL, "CHAT_SESSION"},
     [SETTING_HISTORY] = {NULL, "CHAT_HISTORY"},
 };
@@ -241,6 +245,21 @@ static bool is_command(enum setting s)
     return s == SETTING_API_KEY_COMMAND || s == SETTING_MCP;
 }
 
+/* Sets the colour of a role. Returns 1, 0 if the key is none of these, or -1 with *e set. */
+static int set_role_color(struct str key, struct str value, const char *file, size_t number,
+                          struct err *e)
+{
+    struct str role = key, own = str_cut(&role, '.');
+    int result = str_eq_c(own, settings[SETTING_COLOR].key) ? palette_set(role, value) : -1;
+
+    if (result == 0 || result == -1)
+        return result == 0;
+    return err_set(e, ERR_USAGE,
+                   "cannot read '%s': line %zu: bad value '%.*s' of %.*s: a number below 256, the "
+                   "name of one of the first 8 colours, or default is expected",
+                   file, number, (int)value.n, value.p, (int)key.n, key.p);
+}
+
 static int read_setting(struct config *c, struct str line, const char *file, size_t number,
                         struct err *e)
 {
@@ -248,6 +267,7 @@ static int read_setting(struct config *c, struct str line, const char *file, siz
     const char *fault;
     char *value;
     bool secret;
+    int color;
 
     if (rest.n == 0 || rest.p[0] == '#')
         return 0;
@@ -277,6 +297,9 @@ static int read_setting(struct config *c, struct str line, const char *file, siz
         free(value);
         return 0;
     }
+    color = set_role_color(key, rest, file, number, e);
+    if (color != 0)
+        return color < 0 ? -1 : 0;
     if (set_named(c, key, rest))
         return 0;
     /* `api_key` is the most likely unknown key, so it gets an explanation. */
@@ -582,6 +605,12 @@ int config_switch(const struct config *c, enum setting s, bool *on, struct err *
     if (text && !off && strcmp(text, "1") != 0 && strcmp(text, "on") != 0)
         return bad_value(c, s, "1, 0, on or off", e);
     return 0;
+}
+
+int config_option(const struct config *c, enum setting s, bool *on, struct err *e)
+{
+    *on = false;
+    return c->value[s] ? config_switch(c, s, on, e) : 0;
 }
 
 char *config_scan_cache(const struct config *c)

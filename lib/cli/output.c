@@ -206,11 +206,31 @@ static int pager_end(void)
 /* The maximum width of a tab. */
 #define TAB_COLUMNS 8
 
-static const char *const styles[] = {
-    [STYLE_NONE] = "\033[0m",   [STYLE_DIM] = "\033[2m",    [STYLE_ROLE] = "\033[1;36m",
-    [STYLE_ID] = "\033[33m",    [STYLE_HIT] = "\033[1;31m", [STYLE_BOLD] = "\033[1m",
-    [STYLE_ITALIC] = "\033[3m", [STYLE_CODE] = "\033[36m",  [STYLE_PLOT] = "\033[32m",
-};
+/* The terminal's colours; -1: not known yet. */
+static struct {
+    enum background background;
+    int colors;
+} seen = {.colors = -1};
+
+static void find_colors(void)
+{
+    if (seen.colors >= 0)
+        return;
+    seen.colors = palette_colors(config_env("TERM"), config_env("COLORTERM"));
+    if (seen.background == BACKGROUND_UNKNOWN)
+        seen.background = palette_background(config_env("COLORFGBG"));
+}
+
+enum background term_background(void)
+{
+    find_colors();
+    return seen.background;
+}
+
+void term_set_background(enum background b)
+{
+    seen.background = b;
+}
 
 size_t term_columns(int fd)
 {
@@ -232,9 +252,10 @@ bool term_wants_color(bool terminal, enum color_when when)
     return terminal && !config_env("NO_COLOR") && !term_is_dumb();
 }
 
-const char *term_style(enum out_style s)
+void term_add_style(struct buf *out, enum style s)
 {
-    return styles[s];
+    find_colors();
+    palette_add(out, s, seen.background, seen.colors);
 }
 
 void out_start(struct out *o, enum color_when color)
@@ -422,10 +443,34 @@ void out_text_end(struct out *o)
     out_raw(o, buf_str(&o->scratch));
 }
 
-void out_style(struct out *o, enum out_style s)
+void out_style(struct out *o, enum style s)
 {
-    if (o->color)
-        out_raw(o, str_of(styles[s]));
+    if (!o->color)
+        return;
+    buf_clear(&o->scratch);
+    term_add_style(&o->scratch, s);
+    out_raw(o, buf_str(&o->scratch));
+}
+
+/* The consoles would show a part of the sequence. */
+static bool has_links(void)
+{
+    static const char *const without[] = {"dumb", "linux", "vt", "screen", "ansi", "cygwin", "sun"};
+    const char *term = config_env("TERM");
+
+    for (size_t i = 0; term && i < sizeof without / sizeof *without; i++)
+        if (strncmp(term, without[i], strlen(without[i])) == 0)
+            return false;
+    return term != NULL;
+}
+
+void out_link(struct out *o, struct str address)
+{
+    if (!o->color || !o->terminal || o->rows > 0 || o->paged || !has_links())
+        return;
+    out_raw(o, STR("\033]8;;"));
+    out_raw(o, address);
+    out_raw(o, STR("\033\\"));
 }
 
 void out_json_line(struct out *o, struct str line)

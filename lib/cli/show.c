@@ -29,13 +29,18 @@ static void show_time(struct out *o, struct str timestamp)
     buf_release(&text);
 }
 
+static enum style message_style(enum role role)
+{
+    return role == ROLE_USER ? STYLE_USER : role == ROLE_TOOL ? STYLE_TOOL : STYLE_ASSISTANT;
+}
+
 /* Prints `[role] time`, the text, its calls and sources, why it is incomplete, and a blank line. */
-static void show_message(struct out *o, const struct message *m)
+static void show_message(struct out *o, const struct show *s, const struct message *m)
 {
     struct buf scratch = BUF_INIT(BUF_LINE), details = BUF_INIT(SIZE_MAX);
     struct str content = message_content(m, &scratch);
 
-    out_style(o, STYLE_ROLE);
+    out_style(o, message_style(m->role));
     out_byte(o, '[');
     vis_add_line(&details, m->role_text, o->terminal);
     out_raw(o, buf_str(&details));
@@ -47,7 +52,10 @@ static void show_message(struct out *o, const struct message *m)
     show_time(o, m->timestamp);
     out_style(o, STYLE_NONE);
     out_byte(o, '\n');
-    if (content.n > 0) {
+    /* What a tool returns is no Markdown. */
+    if (content.n > 0 && s->print && o->terminal && !s->raw && m->role != ROLE_TOOL) {
+        s->print(o, content);
+    } else if (content.n > 0) {
         out_text(o, content);
         out_text_end(o);
         if (content.p[content.n - 1] != '\n')
@@ -163,7 +171,7 @@ static void show_messages(struct out *o, struct show *s, const struct message *a
         if (s->json)
             out_json_line(o, at[i].line);
         else
-            show_message(o, &at[i]);
+            show_message(o, s, &at[i]);
     }
 }
 

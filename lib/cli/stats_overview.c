@@ -104,7 +104,7 @@ static const char *const shades[LEVELS] = {"\xc2\xb7", "\xe2\x96\x91", "\xe2\x96
                                            "\xe2\x96\x93", "\xe2\x96\x88"};
 
 /* Prints as much of a text as fits. */
-static void print_fitted(struct out *o, enum out_style style, const struct buf *text)
+static void print_fitted(struct out *o, enum style style, const struct buf *text)
 {
     out_style(o, style);
     out_raw(o, utf8_fit(buf_str(text), o->columns));

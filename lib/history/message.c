@@ -54,6 +54,7 @@ static const struct {
     [FIELD_GIT_BRANCH] = ENTRY("git_branch", SHAPE_STRING),
     [FIELD_SERVER] = ENTRY("server", SHAPE_STRING),
     [FIELD_THINKING] = ENTRY("thinking", SHAPE_OBJECTS),
+    [FIELD_REASONING] = ENTRY("reasoning", SHAPE_STRING),
     [FIELD_MODEL] = ENTRY("model", SHAPE_STRING),
     [FIELD_PROVIDER] = ENTRY("provider", SHAPE_STRING),
     [FIELD_RESPONSE] = ENTRY("response", SHAPE_STRING),

@@ -25,6 +25,7 @@ void response_init(struct response *a, const struct response_sink *sink)
     buf_init(&a->text, RESPONSE_MAX);
     buf_init(&a->repaired, SIZE_MAX);
     buf_init(&a->extra, RESPONSE_MAX);
+    buf_init(&a->reasoning, RESPONSE_MAX);
     opaque_init(&a->opaque);
     usage_init(&a->usage);
     buf_init(&a->raw_usage, RAW_USAGE_MAX);
@@ -47,6 +48,7 @@ void response_release(struct response *a)
     free(a->asked);
     free(a->other);
     buf_release(&a->text);
+    buf_release(&a->reasoning);
     buf_release(&a->repaired);
     buf_release(&a->extra);
     buf_release(&a->raw_usage);
@@ -168,6 +170,8 @@ int response_add_reasoning(struct response *a, struct str text)
         return 0;
     utf8_add_repaired(&whole, text);
     mask(a, &whole, 0, 0);
+    if (a->sink->keep_reasoning && whole.len <= RESPONSE_MAX - a->reasoning.len)
+        buf_add_str(&a->reasoning, buf_str(&whole));
     a->sink_failed = a->sink->reasoning(a->sink->arg, buf_str(&whole)) != 0;
     buf_release(&whole);
     return a->sink_failed ? -1 : 0;
@@ -497,6 +501,7 @@ int response_join(struct response *a, struct response *next, struct err *e)
     buf_add_str(&a->text, buf_str(&next->text));
     a->passed = a->text.len;
     opaque_join(&a->opaque, &next->opaque);
+    buf_add_str(&a->reasoning, buf_str(&next->reasoning));
     free(a->calls);
     a->calls = next->calls;
     a->calls_count = next->calls_count;

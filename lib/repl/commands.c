@@ -186,6 +186,7 @@ static const struct {
     enum setting setting;
 } settings[] = {
     {"effort", SETTING_EFFORT},
+    {"reasoning", SETTING_REASONING},
     {"max_tokens", SETTING_MAX_TOKENS},
     {"max_input_tokens", SETTING_MAX_INPUT_TOKENS},
     {"max_messages", SETTING_MAX_MESSAGES},
@@ -199,7 +200,10 @@ static int check_setting(const struct config *c, enum setting s, struct err *e)
     const char *level;
     int64_t number;
     size_t limit;
+    bool on;
 
+    if (s == SETTING_REASONING)
+        return config_option(c, s, &on, e);
     if (s == SETTING_EFFORT)
         return config_effort(c, &level, e);
     if (s == SETTING_MAX_TOKENS)
@@ -313,6 +317,8 @@ static void offer_settings(struct repl *r, struct line_words *words, struct str 
     }
     words->from += key.n + 1;
     typed = str_skip(typed, key.n + 1);
+    for (size_t i = 0; str_eq_c(key, "reasoning") && i < 2; i++)
+        line_offer(words, typed, i == 0 ? STR("on") : STR("off"));
     for (size_t i = 0; str_eq_c(key, "effort") && i < sizeof levels / sizeof *levels; i++)
         line_offer(words, typed, str_of(levels[i]));
     if (str_eq_c(key, "model"))

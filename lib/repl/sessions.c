@@ -33,6 +33,7 @@
 #include "chathist/search/forms.h"
 #include "chathist/search/query.h"
 #include "chathist/search/session_search.h"
+#include "chathist/terminal/markdown_out.h"
 
 /* The number of messages that /load shows. */
 #define SHOWN_LAST 4
@@ -336,7 +337,8 @@ static void load_by_id(struct repl *r, const struct buf *id)
     struct chat_session *chat = r->chat;
     struct history *h = chat->history;
     const struct filter every = {0};
-    struct show show = {.last = SHOWN_LAST, .filter = &every};
+    struct show show = {
+        .last = SHOWN_LAST, .filter = &every, .print = chat->events.marked ? markdown_print : NULL};
     bool quiet = chat->args->common.quiet;
     struct err e = ERR_INIT;
     size_t messages;

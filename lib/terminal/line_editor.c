@@ -16,7 +16,9 @@
 
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
+#include "chathist/cli/config.h"
 #include "chathist/cli/output.h"
 #include "chathist/cli/signals.h"
 #include "chathist/cli/wide.h"
@@ -36,6 +38,10 @@
 /* The end of a paste, and the maximum size of one; the end of a larger one is dropped. */
 #define PASTE_END STR("\033[201~")
 #define PASTE_MAX ((size_t)32 << 20)
+/* The terminal may take this many milliseconds to report its background, and the report has at most
+ * this many bytes. */
+#define REPORT_MS 300
+#define REPORT_MAX 64
 /* The number of states that Ctrl-_ can restore, and the maximum length of a text that is kept. */
 #define UNDO_MAX 100
 #define UNDO_TEXT_MAX 65536
@@ -61,6 +67,7 @@ struct line {
     size_t top;                    /* the first row of a tall text that is shown */
     wchar_t key[SEQUENCE_MAX + 1]; /* the characters of a key that libedit did not get yet */
     size_t key_at, key_count;
+    int64_t asked;              /* when the terminal was asked for its background; 0: never */
     int unread;                 /* a byte that is read again; -1: none */
     struct wide undo[UNDO_MAX]; /* earlier states of the line, and its present state last */
     size_t undo_count;
@@ -570,6 +577,25 @@ static int read_sequence(struct line *l, char *key, size_t *n)
     return 1;
 }
 
+/* Reads the report of the background after ESC ]: to BEL or ESC \\, as long as its bytes arrive. */
+static void read_report(struct line *l)
+{
+    struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
+    struct buf text = BUF_INIT(REPORT_MAX);
+    enum background b;
+    char c = '\0';
+
+    while (c != '\a' && c != '\\' && text.len < REPORT_MAX && poll(&fd, 1, REPORT_MS) > 0 &&
+           read(STDIN_FILENO, &c, 1) == 1)
+        if (c != ESC && c != '\a' && c != '\\')
+            buf_add_byte(&text, c);
+    b = palette_reported(buf_str(&text));
+    if (b != BACKGROUND_UNKNOWN)
+        term_set_background(b);
+    l->asked = 0;
+    buf_release(&text);
+}
+
 /* Reads a key that begins with ESC. A sequence is always read whole and dropped if it is not bound,
  * because libedit would insert the rest of it as text. Returns as next_byte. */
 static int read_escape(struct line *l)
@@ -588,6 +614,10 @@ static int read_escape(struct line *l)
     }
     if (came <= 0)
         return came;
+    if (c == ']' && n == 1 && l->asked != 0) {
+        read_report(l);
+        return 1;
+    }
     if (c != '[' && c != 'O') {
         for (size_t i = 0; i < n; i++)
             push_key(l, l->vi ? ESCAPE_KEY : ESC);
@@ -1076,6 +1106,30 @@ static void set_keys(struct line *l)
     el_set(el, EL_SETTY, "-d", "-icrnl", "-inlcr", "-igncr", "-isig", NULL);
 }
 
+/* Asks the terminal for its background (OSC 11; xterm's ctlseqs, "Operating System Commands"). The
+ * report comes among the keys, or never. */
+static void ask_background(struct line *l)
+{
+    const char *term = config_env("TERM");
+
+    if (!l->setup.color || l->dumb || term_background() != BACKGROUND_UNKNOWN ||
+        strcmp(term, "linux") == 0)
+        return;
+    write_terminal(STR("\033]11;?\033\\"));
+    l->asked = time_ticks();
+}
+
+/* Takes a report that may still come, so that it does not become input of the next program. */
+static void await_report(struct line *l)
+{
+    struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
+    int64_t left = l->asked == 0 ? 0 : l->asked + REPORT_MS - time_ticks();
+    char c;
+
+    if (left > 0 && poll(&fd, 1, (int)left) > 0 && read(STDIN_FILENO, &c, 1) == 1 && c == ESC)
+        read_report(l);
+}
+
 int line_open(struct line **out, const struct line_setup *setup, struct err *e)
 {
     struct line *l = mem_zalloc(sizeof *l);
@@ -1105,6 +1159,7 @@ int line_open(struct line **out, const struct line_setup *setup, struct err *e)
     el_wset(l->el, EL_PROMPT_ESC, prompt_of, PROMPT_STYLE);
     set_keys(l);
     set_line_modes(l);
+    ask_background(l);
     /* Without it, libedit draws tall texts. */
     l->nowhere = fopen("/dev/null", "we");
     return 0;
@@ -1115,6 +1170,7 @@ void line_close(struct line *l)
     if (!l)
         return;
     at_exit = NULL;
+    await_report(l);
     if (l->el)
         el_end(l->el);
     if (l->nowhere)
@@ -1185,6 +1241,9 @@ enum line_came line_read(struct line *l, struct str prompt, struct buf *text)
     set_pasting(l, true);
     got = el_wgets(l->el, &count);
     leave_window(l, true);
+    /* libedit does not print the end of the prompt's style if nothing follows it. */
+    if (l->setup.color && !l->dumb)
+        write_terminal(STR("\033[0m"));
     set_pasting(l, false);
     line_signals_edit(false);
     if (l->came == LINE_TEXT && (!got || count <= 0)) {

@@ -25,13 +25,31 @@ static unsigned present(const struct markdown *m)
     if (m->fence > 0)
         return MARKDOWN_CODE | MARKDOWN_BLOCK;
     return (m->code > 0 ? MARKDOWN_CODE : 0U) | (m->heading || m->bold ? MARKDOWN_BOLD : 0U) |
-           (m->italic ? MARKDOWN_ITALIC : 0U);
+           (m->italic ? MARKDOWN_ITALIC : 0U) | (m->struck ? MARKDOWN_STRUCK : 0U);
 }
 
-static void emit_piece(const struct markdown *m, unsigned styles, struct str text)
+static void emit_code(void *arg, enum highlight_kind kind, struct str text)
 {
-    if (text.n > 0 && m->fn)
-        m->fn(m->arg, styles, text);
+    const struct markdown *m = arg;
+
+    /* Code with colours needs no colour of its own. */
+    m->fn(m->arg,
+          (m->highlight.language ? 0U : MARKDOWN_CODE) | MARKDOWN_BLOCK |
+              (unsigned)kind * MARKDOWN_KIND,
+          text);
+}
+
+static void emit_piece(struct markdown *m, unsigned styles, struct str text)
+{
+    if (text.n == 0 || !m->fn)
+        return;
+    if (styles == (MARKDOWN_CODE | MARKDOWN_BLOCK)) {
+        highlight_feed(&m->highlight, text, emit_code, m);
+        return;
+    }
+    if (m->highlight.language)
+        highlight_end_line(&m->highlight, emit_code, m);
+    m->fn(m->arg, styles, text);
 }
 
 /* ---- a run of marks and the next character ---- */
@@ -76,6 +94,17 @@ static unsigned emphasise(struct markdown *m, char next)
     return MARKDOWN_MARK;
 }
 
+static unsigned strike(struct markdown *m, char next)
+{
+    if (m->run == 2 && m->struck && !ascii_is_space(m->before))
+        m->struck = false;
+    else if (m->run == 2 && !m->struck && !ascii_is_space(next) && may_precede(m->before, '~'))
+        m->struck = true;
+    else
+        return present(m);
+    return MARKDOWN_MARK;
+}
+
 static unsigned backticks(struct markdown *m)
 {
     /* The line began like a block, but is a line with code in it. */
@@ -105,6 +134,7 @@ static unsigned classify_marks(struct markdown *m, char next)
         m->fence = m->run;
         m->fence_mark = m->run_mark;
         m->info = true;
+        m->name_len = 0;
         return MARKDOWN_MARK | MARKDOWN_BLOCK;
     }
     if (m->run_mark == '`')
@@ -113,7 +143,7 @@ static unsigned classify_marks(struct markdown *m, char next)
         m->heading = m->run <= HEADING_MAX && ascii_is_space(next);
         return m->heading ? MARKDOWN_MARK : present(m);
     }
-    return m->run_mark == '~' ? present(m) : emphasise(m, next);
+    return m->run_mark == '~' ? strike(m, next) : emphasise(m, next);
 }
 
 static void end_run(struct markdown *m, char next)
@@ -147,15 +177,26 @@ static bool is_mark(const struct markdown *m, char c)
         return false;
     if (c == '#')
         return !m->begun && m->indent <= INDENT_MAX;
-    return c == '`' || c == '*' || c == '_' || (c == '~' && !m->begun);
+    return c == '`' || c == '*' || c == '_' || c == '~';
+}
+
+/* The first word after the fence names the language. */
+static void choose_language(struct markdown *m)
+{
+    struct str info = {m->name, m->name_len};
+
+    m->highlight = (struct highlight){.language = language_find(str_word(&info))};
 }
 
 static void end_source_line(struct markdown *m)
 {
+    if (m->info)
+        choose_language(m);
     if (m->closing)
         m->fence = 0;
     m->code = m->indent = 0;
-    m->begun = m->info = m->closing = m->escaped = m->heading = m->bold = m->italic = false;
+    m->begun = m->info = m->closing = m->escaped = m->heading = m->bold = m->italic = m->struck =
+        false;
     m->before = '\n';
 }
 
@@ -164,6 +205,8 @@ static void pass_byte(struct markdown *m, char c)
 {
     bool inside = m->fence > 0 || m->code > 0;
 
+    if (m->info && m->name_len < sizeof m->name)
+        m->name[m->name_len++] = c;
     if (!ascii_is_space(c)) {
         m->begun = true;
         m->closing = false;
@@ -240,6 +283,8 @@ void markdown_end(struct markdown *m)
 
     if (m->run > 0)
         end_run(m, '\n');
+    if (m->fn && m->highlight.language)
+        highlight_end_line(&m->highlight, emit_code, m);
     *m = fresh;
 }
 

@@ -18,73 +18,195 @@
 #define BETWEEN ((size_t)3)
 
 #define ZERO_WIDTH_JOINER 0x200d
+/* On narrower terminals the lines of an item have no indent. */
+#define HANG_WIDTH_MIN 20
+/* Longest address that is held back to become a link. */
+#define LINK_MAX 2000
+/* Maximum size in bytes of a character with its marks on a screen of cells. */
+#define CELL_MAX 24
+/* The place of text that is not in the source. */
+#define NOWHERE SIZE_MAX
+
+/* Most text is ASCII. */
+static bool is_plain(int32_t cp)
+{
+    return cp >= ' ' && cp < 0x7f;
+}
+
+static size_t columns_of_char(int32_t cp)
+{
+    return is_plain(cp) ? 1 : (size_t)utf8_width(cp);
+}
 
 /* ---- text with styles ---- */
 
 static void styled_init(struct markdown_styled *s)
 {
-    s->bytes.max = s->styles.max = SIZE_MAX;
+    *s = (struct markdown_styled){.bytes = BUF_INIT(SIZE_MAX)};
 }
 
 static void styled_release(struct markdown_styled *s)
 {
     buf_release(&s->bytes);
-    buf_release(&s->styles);
+    free(s->of);
 }
 
-static void hold(struct markdown_styled *s, unsigned styles, struct str text)
+static void hold(struct markdown_styled *s, unsigned styles, struct str text, size_t at)
 {
-    buf_add_str(&s->bytes, text);
+    if (s->bytes.len + text.n > s->cap)
+        s->of = mem_grow(s->of, &s->cap, s->bytes.len + text.n, sizeof *s->of);
     for (size_t i = 0; i < text.n; i++)
-        buf_add_byte(&s->styles, (char)styles);
+        s->of[s->bytes.len + i] = (struct markdown_origin){styles, at};
+    buf_add_str(&s->bytes, text);
+}
+
+/* Returns the range of an address that contains a byte. */
+static struct str link_around(const struct markdown_styled *s, size_t at)
+{
+    size_t from = at, end = at;
+
+    while (from > 0 && s->of[from - 1].styles & MARKDOWN_LINK)
+        from--;
+    while (end < s->bytes.len && s->of[end].styles & MARKDOWN_LINK)
+        end++;
+    return (struct str){s->bytes.data + from, end - from};
 }
 
 /* Prints a range of the bytes in pieces of one style; `styles` are added to all. */
 static void print_styled(const struct markdown_layout *l, const struct markdown_styled *s,
                          size_t from, size_t end, unsigned styles)
 {
+    bool linked = false;
+
     while (from < end) {
+        bool links = l->link && s->of[from].styles & MARKDOWN_LINK;
         size_t n = 1;
 
-        while (from + n < end && s->styles.data[from + n] == s->styles.data[from])
+        while (from + n < end && s->of[from + n].styles == s->of[from].styles)
             n++;
-        l->fn(l->arg, (unsigned char)s->styles.data[from] | styles,
-              (struct str){s->bytes.data + from, n});
+        if (links != linked)
+            l->link(l->arg, links ? link_around(s, from) : STR_NONE);
+        linked = links;
+        l->fn(l->arg, s->of[from].styles | styles, (struct str){s->bytes.data + from, n},
+              s->of[from].at);
         from += n;
+    }
+    if (linked)
+        l->link(l->arg, STR_NONE);
+}
+
+static bool ends_address(char c)
+{
+    return c <= ' ' || c > '~' || strchr("<>\"`|\\^{}", c) != NULL;
+}
+
+/* Returns the length of an address at the start of a text, up to a sign that cannot be in one or a
+ * bracket without its pair, and without the signs that belong to the sentence; 0 if it is none. */
+static size_t address_length(struct str text)
+{
+    size_t scheme = str_starts(text, STR("https://"))  ? 8
+                    : str_starts(text, STR("http://")) ? 7
+                                                       : 0;
+    size_t n = scheme, open = 0;
+
+    for (; scheme > 0 && n < text.n && !ends_address(text.p[n]); n++) {
+        if (text.p[n] == ')' && open == 0)
+            break;
+        open += text.p[n] == '(';
+        open -= text.p[n] == ')';
+    }
+    while (n > scheme && strchr(".,;:!?*_~']", text.p[n - 1]))
+        n--;
+    return n > scheme ? n : 0;
+}
+
+static void mark_links(struct markdown_styled *s, size_t from)
+{
+    struct str rest = str_skip(buf_str(&s->bytes), from);
+
+    while (rest.n > 0) {
+        size_t n = rest.p[0] == 'h' ? address_length(rest) : 0;
+
+        for (size_t i = 0; i < n; i++)
+            s->of[(size_t)(rest.p - s->bytes.data) + i].styles |= MARKDOWN_LINK;
+        rest = str_skip(rest, n > 0 ? n : 1);
     }
 }
 
 /* ---- words ---- */
 
-static void print_newline(struct markdown_layout *l)
+static void print_blanks(struct markdown_layout *l, size_t n)
 {
-    l->fn(l->arg, 0, STR("\n"));
+    l->column += n;
+    for (; n > 0; n--)
+        l->fn(l->arg, 0, STR(" "), NOWHERE);
+}
+
+static size_t hang_columns(const struct markdown_layout *l)
+{
+    return l->width >= HANG_WIDTH_MIN && l->hang <= l->width / 2 ? l->hang : 0;
+}
+
+/* Begins a line below the text of the same item or quote. */
+static void break_line(struct markdown_layout *l)
+{
+    l->fn(l->arg, 0, STR("\n"), NOWHERE);
     l->column = 0;
+    print_blanks(l, hang_columns(l));
+    l->indent = l->column;
 }
 
 static void forget_word(struct markdown_layout *l)
 {
     buf_clear(&l->held.bytes);
-    buf_clear(&l->held.styles);
     l->blanks = l->blank_columns = l->word_columns = 0;
+}
+
+/* Prints text from a byte of what is held, breaking it wherever a line is full. */
+static void print_cut(struct markdown_layout *l, size_t from)
+{
+    struct str rest = str_skip(buf_str(&l->held.bytes), from);
+    size_t at = from;
+
+    while (rest.n > 0) {
+        int32_t cp;
+        size_t n = utf8_decode(rest, &cp), columns = columns_of_char(cp);
+
+        if (l->column + columns > l->width && l->column > l->indent) {
+            print_styled(l, &l->held, from, at, 0);
+            from = at;
+            break_line(l);
+        }
+        l->column += columns;
+        at += n;
+        rest = str_skip(rest, n);
+    }
+    print_styled(l, &l->held, from, at, 0);
 }
 
 /* Prints the word that is held, on a new line if it does not fit into this one. */
 static void place_word(struct markdown_layout *l)
 {
-    size_t columns = l->blank_columns + l->word_columns;
+    size_t columns = l->blank_columns + l->word_columns, from = 0;
+    bool word = l->held.bytes.len > l->blanks;
+    /* A new line would give it more room. */
+    bool begun =
+        (l->column > l->indent || l->cells) && l->column + l->blank_columns > hang_columns(l);
 
-    if (l->width > 0 && l->column > 0 && l->held.bytes.len > l->blanks && !l->long_word &&
-        l->column + columns > l->width) {
-        print_newline(l);
-        print_styled(l, &l->held, l->blanks, l->held.bytes.len, 0);
-        l->column = l->word_columns;
-    } else {
-        print_styled(l, &l->held, 0, l->held.bytes.len, 0);
-        l->column += columns;
+    mark_links(&l->held, l->blanks);
+    if (l->width > 0 && word && !l->long_word && begun && l->column + columns > l->width) {
+        break_line(l);
+        from = l->blanks;
+        columns = l->word_columns;
     }
-    if (l->width > 0 && l->column > l->width)
-        l->column = (l->column - 1) % l->width + 1;
+    if (l->cells) {
+        print_cut(l, from);
+    } else {
+        print_styled(l, &l->held, from, l->held.bytes.len, 0);
+        l->column += columns;
+        if (l->width > 0 && l->column > l->width)
+            l->column = (l->column - 1) % l->width + 1;
+    }
     forget_word(l);
 }
 
@@ -106,61 +228,117 @@ static bool may_break(int32_t before, int32_t after)
         ')',    ']',    '}',    '*',    '_',    '`',    '"',    '\'',   0};
     static const int32_t opening[] = {0xff08, 0x300c, 0x300e, 0x3010, 0x300a, 0x3008, '(', '[',
                                       '{',    '*',    '_',    '`',    '"',    '\'',   0};
-    bool wide = utf8_width(before) == 2 || utf8_width(after) == 2;
-    bool modifies = utf8_width(after) == 0 || (after >= 0x1f3fb && after <= 0x1f3ff);
+    bool wide = columns_of_char(before) == 2 || columns_of_char(after) == 2;
+    bool modifies = columns_of_char(after) == 0 || (after >= 0x1f3fb && after <= 0x1f3ff);
 
     return wide && !modifies && before != ZERO_WIDTH_JOINER && !is_listed(after, closing) &&
            !is_listed(before, opening);
 }
 
-static void add_blank(struct markdown_layout *l, unsigned styles, struct str c)
+/* Returns the state of the beginning of a line after a character: blanks and `>`, then perhaps the
+ * mark of a list item, a sign or a number, and blanks. */
+static enum markdown_lead next_lead(enum markdown_lead lead, int32_t cp)
 {
-    size_t at = l->column + l->blank_columns;
+    bool blank = cp == ' ' || cp == '\t', digit = cp >= '0' && cp <= '9';
+
+    if (lead == LEAD_START && (blank || cp == '>'))
+        return LEAD_START;
+    if (lead == LEAD_START && (cp == '-' || cp == '*' || cp == '+'))
+        return LEAD_MARK;
+    if ((lead == LEAD_START || lead == LEAD_NUMBER) && digit)
+        return LEAD_NUMBER;
+    if (lead == LEAD_NUMBER && (cp == '.' || cp == ')'))
+        return LEAD_MARK;
+    return (lead == LEAD_MARK || lead == LEAD_AFTER) && blank ? LEAD_AFTER : LEAD_END;
+}
+
+/* Follows the beginning of a line to find the column of its text. */
+static void find_hang(struct markdown_layout *l, int32_t cp)
+{
+    size_t at = l->column + l->blank_columns + l->word_columns;
+    enum markdown_lead before = l->lead;
+
+    l->lead = next_lead(before, cp);
+    if (before == LEAD_START || l->lead == LEAD_AFTER)
+        l->hang = l->lead == LEAD_START || l->lead == LEAD_AFTER ? at + 1 : at;
+}
+
+static void add_blank(struct markdown_layout *l, unsigned styles, struct str c, size_t at)
+{
+    size_t column = l->column + l->blank_columns, n = 1;
 
     if (l->held.bytes.len > l->blanks) {
         place_word(l);
-        at = l->column;
+        column = l->column;
     }
     l->long_word = false;
-    hold(&l->held, styles, c);
-    l->blanks += c.n;
-    l->blank_columns += c.p[0] == '\t' ? TAB_COLUMNS - at % TAB_COLUMNS : 1;
+    if (c.p[0] == '\t')
+        n = TAB_COLUMNS - column % TAB_COLUMNS;
+    if (!l->cells) {
+        hold(&l->held, styles, c, at);
+        l->blank_columns += n;
+    }
+    for (; l->cells && n > 0 && l->column + l->blank_columns < l->width; n--) {
+        hold(&l->held, styles, STR(" "), at);
+        l->blank_columns++;
+    }
+    l->blanks = l->held.bytes.len;
 }
 
-static void add_to_word(struct markdown_layout *l, unsigned styles, struct str c, int32_t cp)
+/* Returns whether the word that is held may be an address, which is held back as a whole. */
+static bool may_be_link(const struct markdown_layout *l)
+{
+    struct str word = str_skip(buf_str(&l->held.bytes), l->blanks);
+
+    return word.n < LINK_MAX && (str_find(word, STR("http://")) || str_find(word, STR("https://")));
+}
+
+static void add_to_word(struct markdown_layout *l, unsigned styles, struct str c, int32_t cp,
+                        size_t at)
 {
     bool begun = l->held.bytes.len > l->blanks;
+    size_t columns = columns_of_char(cp);
 
     if (begun && !l->long_word && may_break(l->last, cp))
         place_word(l);
-    hold(&l->held, styles, c);
-    l->word_columns += (size_t)utf8_width(cp);
-    l->last = cp;
-    if (l->long_word) {
-        place_word(l);
-    } else if (l->width > 0 && l->word_columns > l->width) {
+    /* A mark without a character before it stands on a blank, and has no more room than a cell. */
+    if (l->cells && columns == 0 && !begun) {
+        hold(&l->held, styles, STR(" "), at);
+        l->word_columns++;
+        l->cell = 1;
+    }
+    l->cell = columns > 0 ? c.n : l->cell + c.n;
+    if (l->cells && l->cell > CELL_MAX)
+        return;
+    if (!l->cells && l->width > 0 && !l->long_word && l->word_columns + columns > l->width &&
+        !may_be_link(l)) {
         place_word(l);
         l->long_word = true;
     }
+    hold(&l->held, styles, c, at);
+    l->word_columns += columns;
+    l->last = cp;
+    if (l->long_word)
+        place_word(l);
 }
 
-/* Lines of code are not wrapped. */
-static void add_code(struct markdown_layout *l, unsigned styles, struct str text)
+/* Lines of code are not wrapped, except on a screen of cells. */
+static void add_code(struct markdown_layout *l, unsigned styles, struct str c, int32_t cp,
+                     size_t at)
 {
-    if (l->held.bytes.len > 0)
-        place_word(l);
-    l->fn(l->arg, styles, text);
-    while (text.n > 0) {
-        int32_t cp;
-        size_t n = utf8_decode(text, &cp);
+    hold(&l->held, styles, c, at);
+    l->column += columns_of_char(cp);
+}
 
-        l->column += cp < 0 ? 1 : (size_t)utf8_width(cp);
-        text = str_skip(text, n ? n : text.n);
-    }
+/* Prints code that is held. */
+static void place_code(struct markdown_layout *l)
+{
+    print_styled(l, &l->held, 0, l->held.bytes.len, 0);
+    forget_word(l);
 }
 
 /* The blanks at the end of a line are printed if they do not begin another one. */
-static void end_row(struct markdown_layout *l)
+static void end_row(struct markdown_layout *l, size_t at)
 {
     if (l->held.bytes.len > l->blanks || l->width == 0 ||
         l->column + l->blank_columns <= l->width) {
@@ -168,45 +346,112 @@ static void end_row(struct markdown_layout *l)
     } else {
         forget_word(l);
     }
-    print_newline(l);
+    l->fn(l->arg, 0, STR("\n"), at);
+    l->column = l->indent = l->hang = 0;
+    l->lead = LEAD_START;
     l->long_word = l->measured = false;
 }
 
-static void add_shown(struct markdown_layout *l, unsigned styles, struct str text)
+/* Adds a character that is safe to show. */
+static void add_shown(struct markdown_layout *l, unsigned styles, struct str c, int32_t cp,
+                      size_t at)
+{
+    if (!l->measured)
+        l->width = l->columns(l->arg);
+    l->measured = true;
+    if (styles & MARKDOWN_BLOCK && !l->cells) {
+        add_code(l, styles, c, cp, at);
+        return;
+    }
+    if (!l->plain && !(styles & MARKDOWN_BLOCK))
+        find_hang(l, cp);
+    if (cp == ' ' || cp == '\t')
+        add_blank(l, styles, c, at);
+    else
+        add_to_word(l, styles, c, cp, at);
+}
+
+/* ---- characters ---- */
+
+/* Returns true for characters that change the width of their neighbours on some terminals. */
+static bool joins(const struct markdown_layout *l, int32_t cp)
+{
+    if (cp == ZERO_WIDTH_JOINER || (cp >= 0xfe00 && cp <= 0xfe0f) ||
+        (cp >= 0xe0100 && cp <= 0xe01ef))
+        return true;
+    return cp >= 0x1f3fb && cp <= 0x1f3ff && utf8_width(l->last) == 2;
+}
+
+/* Gets a character of the source that is safe to show, with all its styles. */
+typedef void shown_fn(void *arg, unsigned styles, struct str c, int32_t cp, size_t at);
+
+/* Passes on a character of the source at `at`. One that a terminal would obey, or that is not UTF-8,
+ * is made visible. */
+static void show_character(struct markdown_layout *l, unsigned styles, struct str c, int32_t cp,
+                           size_t at, shown_fn *fn, void *arg)
+{
+    if (l->also)
+        styles |= l->also(l->arg, at);
+    if (!is_plain(cp) && (cp < 0 || vis_unsafe(cp))) {
+        struct buf visible = BUF_INIT(BUF_SMALL);
+
+        vis_add(&visible, c);
+        for (size_t i = 0; i < visible.len; i++)
+            fn(arg, l->cells ? styles ^ MARKDOWN_MARK : styles, (struct str){visible.data + i, 1},
+               visible.data[i], at);
+        buf_release(&visible);
+    } else if (is_plain(cp) || !l->cells || !joins(l, cp)) {
+        fn(arg, styles, c, cp, at);
+    }
+}
+
+static void add_to_text(void *arg, unsigned styles, struct str c, int32_t cp, size_t at)
+{
+    add_shown(arg, styles, c, cp, at);
+}
+
+/* Adds the characters of a text, except one at its end that is not complete, or a CR, which may
+ * precede a newline. Returns the number of bytes of that one. */
+static size_t add_characters(struct markdown_layout *l, unsigned styles, struct str text, bool last)
 {
     while (text.n > 0) {
         int32_t cp;
         size_t n = utf8_decode(text, &cp);
-        struct str c = {text.p, n ? n : text.n};
+        bool cr = text.p[0] == '\r';
 
-        if (!l->measured)
-            l->width = l->columns(l->arg);
-        l->measured = true;
-        if (c.p[0] == '\n') {
-            end_row(l);
-        } else if (styles & MARKDOWN_BLOCK) {
-            const char *newline = memchr(text.p, '\n', text.n);
-
-            c.n = newline ? (size_t)(newline - text.p) : text.n;
-            add_code(l, styles, c);
-        } else if (c.p[0] == ' ' || c.p[0] == '\t') {
-            add_blank(l, styles, c);
-        } else {
-            add_to_word(l, styles, c, cp);
-        }
-        text = str_skip(text, c.n);
+        if (!last && (n == 0 || (cr && text.n == 1)))
+            return text.n;
+        n = n > 0 ? n : text.n;
+        if (cp == '\n')
+            end_row(l, l->offset);
+        else if (!cr || text.n == 1 || text.p[1] != '\n')
+            show_character(l, styles, (struct str){text.p, n}, cp, l->offset, add_to_text, l);
+        else if (!l->cells)
+            hold(&l->held, styles, STR("\r"), l->offset);
+        l->offset += n;
+        text = str_skip(text, n);
     }
+    return 0;
 }
 
 /* Gets the text with its styles. */
 static void add_styled(void *arg, unsigned styles, struct str text)
 {
     struct markdown_layout *l = arg;
-    struct buf visible = BUF_INIT(SIZE_MAX);
+    struct buf whole = BUF_INIT(SIZE_MAX);
 
-    vis_feed(&l->vis, text, &visible);
-    add_shown(l, styles, buf_str(&visible));
-    buf_release(&visible);
+    if (l->part.len > 0) {
+        buf_add_str(&whole, buf_str(&l->part));
+        buf_add_str(&whole, text);
+        text = buf_str(&whole);
+        buf_clear(&l->part);
+    }
+    l->part_styles = styles;
+    text = str_skip(text, text.n - add_characters(l, styles, text, false));
+    buf_add_str(&l->part, text);
+    if (styles & MARKDOWN_BLOCK && !l->cells)
+        place_code(l);
+    buf_release(&whole);
 }
 
 /* ---- tables ---- */
@@ -361,29 +606,52 @@ static size_t *table_widths(struct str lines, size_t columns, size_t *count)
 /* ---- rows ---- */
 
 struct cell {
+    struct markdown_layout *layout;
     struct markdown_styled text; /* visible, on one line */
+    size_t source;               /* the offset of the next byte of its source */
     size_t at;                   /* where the next line of the cell begins */
     enum align align;
 };
+
+static void hold_in_cell(void *arg, unsigned styles, struct str c, int32_t cp, size_t at)
+{
+    hold(arg, styles, cp == '\t' ? STR(" ") : c, at);
+}
 
 static void add_to_cell(void *arg, unsigned styles, struct str text)
 {
     struct cell *c = arg;
 
-    hold(&c->text, styles, text);
+    while (text.n > 0) {
+        int32_t cp;
+        size_t n = utf8_decode(text, &cp);
+
+        n = n > 0 ? n : text.n;
+        show_character(c->layout, styles, (struct str){text.p, n}, cp, c->source, hold_in_cell,
+                       &c->text);
+        c->source += n;
+        text = str_skip(text, n);
+    }
+}
+
+/* Returns the offset in the source of a byte of the table that is held back. */
+static size_t place_in_table(const struct markdown_layout *l, const char *p)
+{
+    return l->offset + (size_t)(p - l->table.data);
 }
 
 /* Only marks within a line count in a cell. */
 static void fill_cell(struct cell *c, struct str text)
 {
-    struct buf visible = BUF_INIT(SIZE_MAX);
     struct markdown m = {
         .fn = add_to_cell, .arg = c, .started = true, .begun = true, .before = ' '};
 
-    vis_add_line(&visible, text, true);
-    markdown_feed(&m, buf_str(&visible));
+    if (text.n == 0)
+        return;
+    c->source = place_in_table(c->layout, text.p);
+    markdown_feed(&m, text);
     markdown_end(&m);
-    buf_release(&visible);
+    mark_links(&c->text, 0);
 }
 
 static enum align align_of(struct str cell)
@@ -414,15 +682,8 @@ static struct str cell_line(struct cell *c, size_t width)
     return (struct str){rest.p, n};
 }
 
-static void print_blanks(const struct markdown_layout *l, size_t n)
-{
-    for (; n > 0; n--)
-        l->fn(l->arg, 0, STR(" "));
-}
-
 /* Prints a line of a cell; `styles` are those of its row. */
-static void print_cell(const struct markdown_layout *l, struct cell *c, size_t width,
-                       unsigned styles)
+static void print_cell(struct markdown_layout *l, struct cell *c, size_t width, unsigned styles)
 {
     size_t from = c->at;
     struct str text = cell_line(c, width);
@@ -443,26 +704,29 @@ static bool has_more(const struct cell *cells, size_t count)
     return false;
 }
 
-static void print_row(const struct markdown_layout *l, struct str line, struct str delimiter,
+static void print_row(struct markdown_layout *l, struct str line, struct str delimiter,
                       const size_t *widths, size_t count, unsigned styles)
 {
     struct cell *cells = mem_zalloc((count ? count : 1) * sizeof *cells);
     struct str row = row_inside(line), aligns = row_inside(delimiter);
+    size_t at = place_in_table(l, line.p);
 
     for (size_t i = 0; i < count; i++) {
+        cells[i].layout = l;
         styled_init(&cells[i].text);
         cells[i].align = align_of(next_cell(&aligns));
         fill_cell(&cells[i], next_cell(&row));
     }
     do {
-        l->fn(l->arg, MARKDOWN_MARK, STR("|"));
+        l->fn(l->arg, MARKDOWN_MARK, STR("|"), at);
+        at = NOWHERE;
         for (size_t i = 0; i < count; i++) {
             print_blanks(l, 1);
             print_cell(l, &cells[i], widths[i], styles);
             print_blanks(l, 1);
-            l->fn(l->arg, MARKDOWN_MARK, STR("|"));
+            l->fn(l->arg, MARKDOWN_MARK, STR("|"), NOWHERE);
         }
-        l->fn(l->arg, 0, STR("\n"));
+        l->fn(l->arg, 0, STR("\n"), NOWHERE);
     } while (has_more(cells, count));
     for (size_t i = 0; i < count; i++)
         styled_release(&cells[i].text);
@@ -484,8 +748,8 @@ static void print_delimiter(const struct markdown_layout *l, struct str delimite
             buf_add_byte(&line, (n == 0 && left) || (n == widths[i] + 1 && right) ? ':' : '-');
         buf_add_byte(&line, '|');
     }
-    l->fn(l->arg, MARKDOWN_MARK, buf_str(&line));
-    l->fn(l->arg, 0, STR("\n"));
+    l->fn(l->arg, MARKDOWN_MARK, buf_str(&line), place_in_table(l, delimiter.p));
+    l->fn(l->arg, 0, STR("\n"), NOWHERE);
     buf_release(&line);
 }
 
@@ -503,6 +767,8 @@ static void end_table(struct markdown_layout *l)
         print_delimiter(l, delimiter, widths, count);
         while (rest.n > 0)
             print_row(l, str_cut(&rest, '\n'), delimiter, widths, count, 0);
+        l->offset += lines.n;
+        l->column = 0;
     } else {
         markdown_feed(&l->markdown, lines);
     }
@@ -562,13 +828,13 @@ static size_t add_part_of_line(struct markdown_layout *l, struct str piece)
 
 /* ---- the text ---- */
 
-void markdown_layout_init(struct markdown_layout *l, markdown_fn *fn, void *arg,
+void markdown_layout_init(struct markdown_layout *l, markdown_layout_fn *fn, void *arg,
                           size_t (*columns)(void *arg))
 {
     *l = (struct markdown_layout){.fn = fn, .arg = arg, .columns = columns};
     l->markdown = (struct markdown){.fn = add_styled, .arg = l};
     styled_init(&l->held);
-    l->line.max = l->table.max = SIZE_MAX;
+    l->line.max = l->table.max = l->part.max = SIZE_MAX;
 }
 
 void markdown_layout_release(struct markdown_layout *l)
@@ -576,11 +842,21 @@ void markdown_layout_release(struct markdown_layout *l)
     styled_release(&l->held);
     buf_release(&l->line);
     buf_release(&l->table);
+    buf_release(&l->part);
+}
+
+void markdown_layout_resume(struct markdown_layout *l, const struct markdown *state)
+{
+    l->markdown = *state;
+    l->markdown.fn = add_styled;
+    l->markdown.arg = l;
 }
 
 void markdown_layout_feed(struct markdown_layout *l, struct str piece)
 {
-    while (piece.n > 0) {
+    if (l->plain)
+        add_styled(l, 0, piece);
+    while (!l->plain && piece.n > 0) {
         size_t n =
             l->state == LAYOUT_START ? hold_blanks(l, piece.p[0]) : add_part_of_line(l, piece);
 
@@ -594,14 +870,14 @@ bool markdown_layout_pause(struct markdown_layout *l)
 
     place_word(l);
     at_start = l->column == 0;
-    l->column = 0;
+    l->column = l->indent = l->hang = 0;
+    l->lead = LEAD_START;
     l->measured = false;
     return at_start;
 }
 
 bool markdown_layout_end(struct markdown_layout *l)
 {
-    struct buf visible = BUF_INIT(BUF_SMALL);
     bool at_start;
 
     if (l->state == LAYOUT_ROW)
@@ -610,9 +886,8 @@ bool markdown_layout_end(struct markdown_layout *l)
     markdown_feed(&l->markdown, buf_str(&l->line));
     buf_clear(&l->line);
     markdown_end(&l->markdown);
-    vis_end(&l->vis, &visible);
-    add_shown(l, 0, buf_str(&visible));
-    buf_release(&visible);
+    (void)add_characters(l, l->part_styles, buf_str(&l->part), true);
+    buf_clear(&l->part);
     at_start = markdown_layout_pause(l);
     l->state = LAYOUT_START;
     l->long_word = false;

@@ -1487,11 +1487,19 @@ gone() {
 
 # ---- Markdown
 
+@test "interactive: the terminal reports its background among the keys, and nothing that is typed is lost" {
+    run_expect 0 on_tty --wait '11;.' --type 'typed `co\e]11;rgb:ffff/ffff/ffff\e\\de`\r' --wait message --wait '> ' --eof chat -N
+    stdout_has $'\e[38;5;90mcode\e[0m'
+    COLORFGBG='15;0' run_expect 0 on_tty --wait '> ' --type 'typed `code`\r' --wait message --wait '> ' --eof chat -N
+    stdout_has $'\e[38;5;183mcode\e[0m'
+    stdout_lacks ']11;'
+}
+
 @test "interactive: Markdown is shown on a terminal with colours, each character kept" {
     printf '# Title\n\nA **bold** and *light* `code` in snake_case, 2*3.\n\n```c\nint *a;\n```\nend' >answer
     start_llm --reply "$(cat answer)"
     run_expect 0 on_tty --raw --fds 1 chat hello
-    stdout_bytes_are '\e[2m#\e[0m\e[1m Title\e[0m\n\nA \e[2m**\e[0m\e[1mbold\e[0m\e[2m**\e[0m and \e[2m*\e[0m\e[3mlight\e[0m\e[2m*\e[0m \e[2m`\e[0m\e[36mcode\e[0m\e[2m`\e[0m in snake_case, 2*3.\n\n\e[2m```\e[0m\e[2mc\e[0m\n\e[36mint\e[0m\e[36m *a;\e[0m\n\e[2m```\e[0m\nend\n'
+    stdout_bytes_are '\e[38;5;243m#\e[0m\e[1m Title\e[0m\n\nA \e[38;5;243m**\e[0m\e[1mbold\e[0m\e[38;5;243m**\e[0m and \e[38;5;243m*\e[0m\e[3mlight\e[0m\e[38;5;243m*\e[0m \e[38;5;243m`\e[0m\e[38;5;98mcode\e[0m\e[38;5;243m`\e[0m in snake_case, 2*3.\n\n\e[38;5;243m```\e[0m\e[38;5;243mc\e[0m\n\e[38;5;163mint\e[0m *a;\n\e[38;5;243m```\e[0m\nend\n'
     for args in --no-markdown --color=never; do
         run_expect 0 on_tty --raw --fds 1 chat "$args" hello
         same answer <(cat answer && echo) "$OUT"
@@ -1510,7 +1518,7 @@ gone() {
 @test "interactive: control characters inside of Markdown are shown all the same" {
     start_llm --reply $'**a\e[2J\xc2\x9b** `\e]52;c;AA\a` # \r'
     run_expect 0 on_tty --raw --fds 1 chat hello
-    sed -E $'s/\e\\[(0|1|2|3|36)m//g' "$OUT" >plain
+    sed -E $'s/\e\\[(0|1|3|38;5;[0-9]+)m//g' "$OUT" >plain
     same 'without styles' <(printf '**a^[[2J<U+009B>** `^[]52;c;AA^G` # ^M\n') plain
 }
 

@@ -110,7 +110,8 @@ TODAY=$(LC_ALL=C date -u '+%-d %b %Y')
     local style script
     make_page </dev/null
     style=$({ echo && cat "$PAGE"/page.css; } | openssl dgst -sha256 -binary | openssl base64)
-    script=$(cd "$PAGE" && { echo && cat markdown.js list.js query.js search.js parts.js calendar.js page.js; } | openssl dgst -sha256 -binary | openssl base64)
+    { echo 'const LANGUAGES = [' && sed -n 's/^LANGUAGE(\(.*\))$/    [\1],/p' "$ROOT/lib/terminal/languages.def" | sed 's/<!/<\\u0021/' && echo '];'; } >languages.js
+    script=$(cd "$PAGE" && { echo && cat markdown.js "$OLDPWD/languages.js" code.js list.js query.js search.js parts.js calendar.js page.js; } | openssl dgst -sha256 -binary | openssl base64)
     run_expect 0 grep -A 2 -o 'http-equiv=.*\|^; trusted.*\|^">' page.html
     stdout_is "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-$style'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; script-src 'sha256-$script'" \
         "; trusted-types 'none'" '">'
@@ -364,6 +365,17 @@ rich() {
 \n- [ ] task\n- [x] done\n\n---\n\n```c\nint main(void) { return 0; } /* '"$(printf '%200s' long)"$' */\n```' 400 \
         '{"model": "m", "usage": {"input_tokens": 3, "output_tokens": 4}, "finish_reason": "length"}'
     line r2 rich robot 'an odd role, *images* and <b>no markup</b>' 401 '{"images": 2, "files": ["a.c", "b.c"]}'
+}
+
+@test "page: code has the colours of its language, and a match in it is found" {
+    line c1 s assistant $'```c\nif (x) /* a\nb */ return "c\\"d" + 1; // e\n```\n```Diff\n-a\n+b\n c\n```\n```sql\nSELECT a FROM b\n```\n```html\n<!-- a -->\n```\n```klingon\nint\n```' 0 | make_page
+    browse page.html --eval '[...document.querySelectorAll(".code code")].map(c => c.innerHTML).join("|")' \
+        --eval '[...document.querySelectorAll(".code code")].map(c => c.textContent).join("|")'
+    stdout_is '<span class="keyword">if</span> (x) <span class="comment">/* a' \
+        'b */</span> <span class="keyword">return</span> <span class="string">"c\"d"</span> + <span class="number">1</span>; <span class="comment">// e</span>|<span class="removed">-a' \
+        '</span><span class="added">+b' \
+        '</span> c|<span class="keyword">SELECT</span> a <span class="keyword">FROM</span> b|<span class="comment">&lt;!-- a --&gt;</span>|int' \
+        'if (x) /* a' 'b */ return "c\"d" + 1; // e|-a' '+b' ' c|SELECT a FROM b|<!-- a -->|int'
 }
 
 # axe-core is not part of this repository, nor of most systems: `npm pack axe-core` has it.

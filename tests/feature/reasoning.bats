@@ -72,13 +72,54 @@ END
     stderr_is 'They greet me.' "chat: answer is incomplete: the model's length limit was reached"
 }
 
+@test "reasoning: on a terminal it is folded to a line, or wrapped at words; /set reasoning chooses" {
+    printf '%s\n' 'status: 200' '' 'data: {"choices":[{"delta":{"reasoning":"a long line of thoughts\nthat end"}}]}' '' \
+        'data: {"choices":[{"delta":{"content":"said\n"},"finish_reason":"stop"}]}' '' 'data: [DONE]' '' >odd.http
+    start_llm ./odd.http
+    run_expect 0 on_tty --fds 12 chat -N hello
+    stdout_has 'reasoning: 2 lines, ' ' s (--reasoning shows it)' $'\nsaid\r\n'
+    stdout_lacks thoughts
+    run_expect 0 on_tty --fds 12 chat -N -q hello
+    stdout_is $'said\r'
+    run_expect 0 on_tty --fds 12 --size 14x10 chat -N --reasoning --color=never hello
+    stdout_is $'a long line of\r' $'thoughts\r' $'that end\r' $'said\r'
+    run_expect 0 on_tty --size 70x24 --wait '> ' --type 'hello\r' --wait said --wait '> ' --type '/set reasoning on\r' --wait '> ' \
+        --type 'again\r' --wait said --wait '> ' --type '/set reasoning maybe\r' --wait '> ' --eof chat --color=never
+    stdout_has '(/set reasoning on shows it)' 'that end' "bad value 'maybe' for reasoning: 1, 0, on or off is expected"
+    # As a setting; in a pipe as with the option.
+    mkdir -p "$HOME/.config/chathist"
+    echo 'reasoning = on' >"$HOME/.config/chathist/config"
+    run_expect 0 chat -N hello
+    stderr_is 'a long line of thoughts' 'that end'
+}
+
+@test "reasoning: store_reasoning keeps it with the answer, whether it is shown or not" {
+    use_history
+    mkdir -p "$HOME/.config/chathist"
+    printf '%s\n' 'status: 200' '' 'data: {"choices":[{"delta":{"reasoning":"Let me"}}]}' '' 'data: {"choices":[{"delta":{"reasoning":"\nsee"}}]}' '' \
+        'data: {"choices":[{"delta":{"content":"said\n"},"finish_reason":"stop"}]}' '' 'data: [DONE]' '' >odd.http
+    start_llm ./odd.http
+    echo 'store_reasoning = on' >"$HOME/.config/chathist/config"
+    run_expect 0 chat -N hello
+    stderr_empty
+    tail -n 1 "$HISTORY" >line
+    run_expect 0 jq -r .reasoning line
+    stdout_is 'Let me' 'see'
+    # The next request does not have it.
+    run_expect 0 chat more
+    run_expect 1 grep -c 'Let me' "$RECORD/2.json"
+    echo 'store_reasoning = perhaps' >"$HOME/.config/chathist/config"
+    run_expect 2 chat -N hello
+    stderr_has "bad value 'perhaps' for store_reasoning"
+}
+
 @test "reasoning: on a terminal it is dim and harmless, and the answer begins on a line of its own" {
     printf '%s\n' 'status: 200' '' 'data: {"choices":[{"delta":{"reasoning":"a\u001b]0;x\u0007b"}}]}' '' \
         'data: {"choices":[{"delta":{"content":"c"}}]}' '' 'data: {"choices":[{"delta":{"reasoning":"d"}}]}' '' \
         'data: {"choices":[{"delta":{"content":"e\n"},"finish_reason":"stop"}]}' '' 'data: [DONE]' '' >odd.http
     start_llm ./odd.http
     run_expect 0 on_tty --fds 12 chat -N --reasoning hello
-    stdout_bytes_are '\033[2ma^[]0;x^Gb\033[0m\r\nc\r\n\033[2md\033[0m\r\ne\r\n'
+    stdout_bytes_are '\033[38;5;243ma^[]0;x^Gb\033[0m\r\nc\r\n\033[38;5;243md\033[0m\r\ne\r\n'
     run_expect 0 on_tty --fds 12 chat -N --reasoning --color=never hello
     stdout_bytes_are 'a^[]0;x^Gb\r\nc\r\nd\r\ne\r\n'
     # A file gets the exact bytes, and standard output nothing but the answer.

@@ -15,7 +15,7 @@ harmless() {
 import re, sys, unicodedata
 text = open(sys.argv[1], 'rb').read().decode()
 if len(sys.argv) > 2:
-    text, styles = re.subn('\x1b\\[(0|1|2|33|1;36|1;31)m', '', text)
+    text, styles = re.subn('\x1b\\[(0|1|(1;)?38;5;[0-9]+(;48;5;221)?)m', '', text)
     if not styles:
         sys.exit(print('no colour'))
 for c in text:
@@ -426,7 +426,7 @@ put_less() {
     stdout_empty
     [[ $(cat asked) == FRX ]]
     mv paged first
-    has first $'\e[1;36m[user]\e[0m'
+    has first $'\e[1;38;5;63m[user]\e[0m'
     has first 'message 40'
     PAGER='cat' on_terminal hist-show s
     stdout_is_file first
@@ -550,7 +550,7 @@ in_less() {
     [[ $(cat asked) == FRX ]]
     mv paged first
     [[ $(wc -l <first) == 40 ]]
-    has first $'\e[1;31mmessage\e[0m 40'
+    has first $'\e[38;5;16;48;5;221mmessage\e[0m 40'
     stderr_is "hist-search: skipped 1 bad line in '$HISTORY'"
     for none in 'PAGER=cat' 'PAGER='; do
         run_expect 0 env "$none" "$TESTS/tools/on-tty" --raw --fds 1 hist-search message

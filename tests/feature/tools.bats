@@ -293,7 +293,7 @@ gone() {
     put_tool deep '(setsid sh -c "exec 3</dev/tty") || exit 4'
     start_llm --call 'ask {}' --call 'modes {}' --call 'deep {}' --reply Done.
     run_expect 0 on_tty --size 200x24 --fds 2 --type 'secret\n' chat --yes --tool-timeout 30s -T ./ask -T ./modes -T ./deep go
-    stdout_has 'tool_result ask the tool failed with exit status' '/dev/tty' Done.
+    stdout_has 'tool_result ask (3 lines) the tool failed with exit status' '/dev/tty' Done.
     json_is "$HISTORY" 'select(.role == "tool") | .content | contains("/dev/tty: No such device or address")' true true true
     json_is "$HISTORY" 'select(.role == "tool") | .content | split("\n")[0]' 'the tool failed with exit status 2' \
         'the tool failed with exit status 3' 'the tool failed with exit status 4'
@@ -310,7 +310,7 @@ gone() {
     start_llm --call 'slow {}' --reply Done.
     run_expect 0 on_tty --raw --fds 2 chat --no-store --yes -T ./slow go
     grep -Eq ' slow [1-9][0-9]* s' "$OUT" || fail 'it is not shown'
-    has "$OUT" $'\r\e[K\e[2mtool_result slow ok' || fail 'it was not erased'
+    has "$OUT" $'\r\e[K\e[38;5;243mtool_result slow ok' || fail 'it was not erased'
     # Those that run side by side are counted. Elsewhere there is none of it.
     put_tool first 'sleep 2; echo one'
     put_tool second 'sleep 2; echo two'
@@ -670,7 +670,7 @@ answer_awaited() {
     put_tool step 'seq 1000'
     start_llm --call 'step {"n": 1}' --reply Done.
     run_expect 0 on_tty --size 40x10 --fds 2 chat --no-store --yes -T ./step go
-    stdout_has $'\e[2mtool_call step {"n": 1}\e[0m\r\n' $'\e[2mtool_result step 1 2 3 4 5 6 7 8 9 10 1…\e[0m\r\n'
+    stdout_has $'\e[38;5;243mtool_call step {"n": 1}\e[0m\r\n' $'\e[38;5;243mtool_result step (1000 lines) 1 2 3 4 5…\e[0m\r\n'
 }
 
 @test "tools: events tell of calls and results" {

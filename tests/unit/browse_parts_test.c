@@ -324,6 +324,29 @@ TEST(a_long_result_is_folded_to_a_line_and_unfolds)
     end(&p, &text);
 }
 
+TEST(stored_reasoning_is_folded_to_a_line_and_unfolds)
+{
+    struct thread t = {0};
+    struct browse_parts parts;
+    struct browse_pane p;
+
+    thread_add(&t,
+               STR("{\"id\":\"m\",\"session_id\":\"s\",\"timestamp\":\"t\",\"role\":\"assistant\","
+                   "\"content\":\"text\",\"reasoning\":\"one\\ntwo\"}"));
+    browse_pane_init(&p);
+    browse_pane_resize(&p, 60, 10);
+    browse_parts_make(&parts, &t);
+    browse_pane_set(&p, &t, &parts, false);
+    CHECK(str_eq_c(line_at(&p, 1), "\xe2\x96\xb8 reasoning one two"));
+    CHECK(str_eq_c(line_at(&p, 2), "text"));
+    browse_pane_fold(&p, false);
+    CHECK(str_eq_c(line_at(&p, 1), "\xe2\x96\xbe reasoning"));
+    CHECK(str_eq_c(line_at(&p, 2), "one"));
+    CHECK(str_eq_c(line_at(&p, 3), "two"));
+    CHECK(str_eq_c(line_at(&p, 5), "text"));
+    browse_pane_release(&p);
+}
+
 TEST(a_hit_in_a_call_is_brought_into_view)
 {
     struct thread t = {0};

@@ -15,7 +15,13 @@ static struct browse_lines laid(const char *text, const struct browse_layout *ho
  */
 static void show(struct buf *out, const struct browse_lines *l)
 {
-    static const char letters[] = "bicdhHtX";
+    static const struct {
+        unsigned bit;
+        char letter;
+    } letters[] = {{BROWSE_BOLD, 'b'}, {BROWSE_ITALIC, 'i'},   {BROWSE_CODE, 'c'},
+                   {BROWSE_DIM, 'd'},  {MARKDOWN_STRUCK, 's'}, {MARKDOWN_LINK, 'l'},
+                   {BROWSE_HIT, 'h'},  {BROWSE_HEAD, 'H'},     {BROWSE_TOOL, 't'},
+                   {BROWSE_HERE, 'X'}};
 
     for (size_t i = 0; i < l->count; i++) {
         const struct browse_line *line = &l->at[i];
@@ -27,9 +33,11 @@ static void show(struct buf *out, const struct browse_lines *l)
 
             if (styles && (k == line->at || l->styles[k - 1] != styles)) {
                 buf_add_byte(out, '{');
-                for (size_t bit = 0; bit < 8; bit++)
-                    if (styles & (1U << bit))
-                        buf_add_byte(out, letters[bit]);
+                if (styles & MARKDOWN_KINDS)
+                    buf_addf(out, "%u", (styles & MARKDOWN_KINDS) / MARKDOWN_KIND);
+                for (size_t bit = 0; bit < sizeof letters / sizeof *letters; bit++)
+                    if (styles & letters[bit].bit)
+                        buf_add_byte(out, letters[bit].letter);
                 buf_add_byte(out, ':');
             }
             buf_add_byte(out, l->text.data[k]);
@@ -130,7 +138,25 @@ TEST(markdown_is_shown_lightly)
     MARKED(40, "a **b** c", "a {d:**}{b:b}{d:**} c");
     MARKED(40, "# Head", "{d:#}{b: Head}");
     MARKED(40, "x `y z`", "x {d:`}{c:y z}{d:`}");
-    MARKED(40, "```c\nint i;\n```\nd", "{d:```c}|{c:int i;}|{d:```}|d");
+    MARKED(40, "```c\nint i;\n```\nd", "{d:```c}|{4:int} i;|{d:```}|d");
+    MARKED(40, "a ~~b~~ ~c~", "a {d:~~}{s:b}{d:~~} ~c~");
+    MARKED(40, "see http://a.org.", "see {l:http://a.org}.");
+    MARKED(24, "- one two three four five six", "- one two three four|  five six");
+    MARKED(40, "|a|b|\n|-|-|\n|1|**x**|\ny",
+           "{d:|} {b:a} {d:|} {b:b}     {d:|}|{d:|---|-------|}|"
+           "{d:|} 1 {d:|} {d:**}{b:x}{d:**} {d:|}|y");
+}
+
+TEST(hits_in_tables_and_code)
+{
+    const struct browse_place hits[] = {{13, 1}, {17, 3}, {31, 3}};
+    struct browse_layout how = {
+        .width = 40, .markdown = true, .hits = hits, .hit_count = 3, .has_here = true, .here = 17};
+
+    check("|a|b|\n|-|-|\n|1|**two** x|\n```c\nint i;\n", how,
+          "{d:|} {b:a} {d:|} {b:b}         {d:|}|{d:|---|-----------|}|"
+          "{d:|} {h:1} {d:|} {d:**}{bhX:two}{d:**} x {d:|}|{d:```c}|{4h:int} i;",
+          __LINE__);
 }
 
 TEST(hits_are_marked_where_they_stand)

@@ -6,12 +6,14 @@ struct shown {
     struct buf text;
     size_t columns;
     bool styled; /* bold is shown as <...> */
+    bool cells;
 };
 
-static void show(void *arg, unsigned styles, struct str text)
+static void show(void *arg, unsigned styles, struct str text, size_t at)
 {
     struct shown *s = arg;
 
+    (void)at;
     buf_add_c(&s->text, s->styled && styles & MARKDOWN_BOLD ? "<" : "");
     buf_add_str(&s->text, text);
     buf_add_c(&s->text, s->styled && styles & MARKDOWN_BOLD ? ">" : "");
@@ -22,8 +24,18 @@ static size_t columns_of(void *arg)
     return ((struct shown *)arg)->columns;
 }
 
+/* A link is shown as <address|text>. */
+static void show_link(void *arg, struct str address)
+{
+    struct shown *s = arg;
+
+    buf_add_c(&s->text, address.p ? "<" : ">");
+    buf_add_str(&s->text, address);
+    buf_add_c(&s->text, address.p ? "|" : "");
+}
+
 /* Feeds a text in pieces of each size. */
-static void check(size_t columns, const char *text, const char *want, int line)
+static void check(size_t columns, bool cells, const char *text, const char *want, int line)
 {
     size_t n = strlen(text);
 
@@ -32,6 +44,8 @@ static void check(size_t columns, const char *text, const char *want, int line)
         struct markdown_layout l;
 
         markdown_layout_init(&l, show, &s, columns_of);
+        l.link = show_link;
+        l.cells = cells;
         for (size_t at = 0; at < n; at += step)
             markdown_layout_feed(&l, (struct str){text + at, step < n - at ? step : n - at});
         markdown_layout_end(&l);
@@ -41,7 +55,8 @@ static void check(size_t columns, const char *text, const char *want, int line)
     }
 }
 
-#define SHOWN(columns, text, want) check(columns, text, want, __LINE__)
+#define SHOWN(columns, text, want) check(columns, false, text, want, __LINE__)
+#define CELLS(columns, text, want) check(columns, true, text, want, __LINE__)
 
 TEST(lines_are_broken_between_words)
 {
@@ -59,7 +74,7 @@ TEST(lines_are_broken_between_words)
 
 TEST(long_words_and_code_are_left_to_the_terminal)
 {
-    SHOWN(10, "see http://example.org/a/b/c and xy", "see\nhttp://example.org/a/b/c and\nxy");
+    SHOWN(10, "see 01234567890123456789abcd and xy", "see\n01234567890123456789abcd and\nxy");
     SHOWN(10, "```c\nint main(void) { return 0; }\n```\none two three\n",
           "```c\nint main(void) { return 0; }\n```\none two\nthree\n");
     SHOWN(10, "run `git commit` now", "run `git\ncommit`\nnow");
@@ -84,6 +99,46 @@ TEST(wide_and_combining_characters)
     /* A control character is wider when it is visible. */
     SHOWN(6, "abc \033d", "abc\n^[d");
     SHOWN(6, "abc \xff", "abc\n<FF>");
+}
+
+TEST(items_and_quotes_hang)
+{
+    SHOWN(20, "- one two three four five\n", "- one two three four\n  five\n");
+    SHOWN(20, "  10. one two three four\n", "  10. one two three\n      four\n");
+    SHOWN(20, "> one two three four five\n", "> one two three four\n  five\n");
+    SHOWN(20, "> - one two three four five\n", "> - one two three\n    four five\n");
+    SHOWN(20, "  one two three four five\n", "  one two three four\n  five\n");
+    SHOWN(20, "* **one** two three four\nfive six seven eight nine",
+          "* **one** two three\n  four\nfive six seven eight\nnine");
+    SHOWN(20, "2*3 one two three four five", "2*3 one two three\nfour five");
+    SHOWN(20, "-one two three four five", "-one two three four\nfive");
+    /* Not with little room. */
+    SHOWN(19, "- one two three four five\n", "- one two three\nfour five\n");
+    CELLS(20, "- 0123456789012345678901234\n", "- 012345678901234567\n  8901234\n");
+}
+
+TEST(addresses_are_links)
+{
+    SHOWN(80, "see http://a.org/b.", "see <http://a.org/b|http://a.org/b>.");
+    SHOWN(80, "[a](https://a.org/x_(y))", "[a](<https://a.org/x_(y)|https://a.org/x_(y)>)");
+    SHOWN(80, "<https://a.org>, http:// b", "<<https://a.org|https://a.org>>, http:// b");
+    /* Whole, though the terminal breaks it. */
+    SHOWN(10, "ab http://example.org/a/b x",
+          "ab\n<http://example.org/a/b|http://example.org/a/b> x");
+    SHOWN(30, "| a |\n|---|\n| http://example.org/one/two/three/four |\n",
+          "| a                          |\n|----------------------------|\n"
+          "| <http://example.org/one/two/three/four|http://example.org/one/two> |\n"
+          "| <http://example.org/one/two/three/four|/three/four>                |\n");
+}
+
+TEST(screens_of_cells)
+{
+    CELLS(10, "```c\nint main(void) { return 0; }\n```\n",
+          "```c\nint\nmain(void)\n{ return\n0; }\n```\n");
+    CELLS(10, "see 01234567890123456789abcd and xy", "see\n0123456789\n0123456789\nabcd and\nxy");
+    CELLS(10, "one\tab", "one     ab");
+    CELLS(10, "\xf0\x9f\x91\x8d\xf0\x9f\x8f\xbd!", "\xf0\x9f\x91\x8d!");
+    CELLS(10, "           x", "\nx");
 }
 
 #define TABLE "| a | long cell |\n|--:|:---:|\n| 1234 | x **y** |\n"

@@ -7,16 +7,16 @@ struct shown {
     unsigned styles;
 };
 
-/* A change of styles as `{bi}`: bold, italic, code, mark. */
+/* A change of styles as `{bi}`: bold, struck, italic, code, mark. */
 static void show(void *arg, unsigned styles, struct str text)
 {
     struct shown *s = arg;
 
     styles &= ~(unsigned)MARKDOWN_BLOCK;
     if (styles != s->styles)
-        buf_addf(&s->text, "{%s%s%s%s}", styles & MARKDOWN_BOLD ? "b" : "",
-                 styles & MARKDOWN_ITALIC ? "i" : "", styles & MARKDOWN_CODE ? "c" : "",
-                 styles & MARKDOWN_MARK ? "m" : "");
+        buf_addf(&s->text, "{%s%s%s%s%s}", styles & MARKDOWN_BOLD ? "b" : "",
+                 styles & MARKDOWN_STRUCK ? "s" : "", styles & MARKDOWN_ITALIC ? "i" : "",
+                 styles & MARKDOWN_CODE ? "c" : "", styles & MARKDOWN_MARK ? "m" : "");
     s->styles = styles;
     buf_add_str(&s->text, text);
 }
@@ -146,10 +146,18 @@ TEST(headings)
     SHOWN("\\# a", "\\# a");
 }
 
+TEST(struck_text)
+{
+    SHOWN("a ~~b c~~ d", "a {m}~~{s}b c{m}~~{} d");
+    SHOWN("~~b", "{m}~~{s}b");
+    SHOWN("~a~ ~~~ a~~b ~~ c~~", "~a~ ~~~ a~~b ~~ c~~");
+    SHOWN("~~a\nb~~", "{m}~~{s}a{}\nb~~");
+}
+
 TEST(blocks_of_code)
 {
-    SHOWN("a\n```c\nint *b = *c;\n\n# d\n```\n*e*\n",
-          "a\n{m}```c{}\n{c}int *b = *c;{}\n\n{c}# d{}\n{m}```{}\n{m}*{i}e{m}*{}\n");
+    SHOWN("a\n```x\nint *b = *c;\n\n# d\n```\n*e*\n",
+          "a\n{m}```x{}\n{c}int *b = *c;{}\n\n{c}# d{}\n{m}```{}\n{m}*{i}e{m}*{}\n");
     SHOWN("~~~\n```\n~~~\nb", "{m}~~~{}\n{c}```{}\n{m}~~~{}\nb");
     SHOWN("````\n```\n`````\nb", "{m}````{}\n{c}```{}\n{m}`````{}\nb");
     SHOWN("- a\n  ```\n  b\n  ```\nc", "- a\n  {m}```{}\n{c}  b{}\n{c}  {m}```{}\nc");

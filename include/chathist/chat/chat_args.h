@@ -46,7 +46,7 @@ struct chat_args {
     size_t words_count;
     bool stream, read_stdin, store, dry_run, models, verbose, regenerate, edit, extract, usage, yes;
     bool once; /* no earlier message is sent, nothing is stored */
-    bool insecure, no_markdown, reasoning, cached, embed;
+    bool insecure, no_markdown, cached, embed;
 };
 
 /* Reads the command line. An error ends the program, as do --help and --version. */

@@ -18,14 +18,15 @@
 #include "chathist/history/prices.h"
 #include "chathist/llm/response.h"
 
-/* Text on standard error as it arrives: dim and made visible on a terminal, exact bytes in a pipe
- * or a file. An error of standard error is ignored. */
+/* Text on standard error as it arrives: dim, made visible and wrapped at words on a terminal, exact
+ * bytes in a pipe or a file. An error of standard error is ignored. */
 struct stderr_text {
     bool terminal; /* standard error is a terminal */
     bool color;
     bool open; /* text was written, and stderr_text_end was not called */
     bool ends_line;
-    struct vis vis; /* text split between two calls */
+    struct markdown_layout layout; /* of the text on a terminal, which is no Markdown */
+    struct buf laid;               /* what it has laid out and is not written yet */
 };
 
 struct events {
@@ -39,6 +40,9 @@ struct events {
     bool hinted;             /* the hint at a long conversation was printed */
     bool cut;                /* the hint that messages are omitted was printed */
     bool marked;             /* Markdown is shown */
+    bool show_reasoning;     /* the reasoning of the model is printed, too */
+    int64_t thinking_since;  /* time_ticks of the first reasoning; 0: the model does not reason */
+    size_t thought;          /* lines of it */
     bool held;               /* the text is not printed, because events_code follows */
     struct partial *partial; /* gets the text of the answer before it is printed; NULL: none */
     struct prices *prices;   /* borrowed, for computed costs; NULL: none are printed */
@@ -57,10 +61,9 @@ void events_release(struct events *ev);
 /* Shows Markdown if standard output is a terminal: words are wrapped, tables have columns, and
  * there are styles if the terminal has colours. */
 void events_show_markdown(struct events *ev);
-/* Shows a spinner on a terminal while nothing arrives. */
+/* Shows a spinner on a terminal while nothing arrives, and that the model reasons while its reasoning
+ * is not shown. */
 void events_show_waiting(struct events *ev, struct http_limits *limits);
-/* Also prints the reasoning of the model: on standard error, or as events. */
-void events_want_reasoning(struct events *ev);
 /* Prints `{"type":"session_id",...}`, the first event. */
 void events_session(struct events *ev, struct str id);
 /* With --verbose prints the session and each message of the context on stderr. Hints at a long

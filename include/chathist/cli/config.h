@@ -38,6 +38,8 @@ enum setting {
     SETTING_EMBED_MODEL,    /* this and the next: cli/like.h */
     SETTING_EMBED_BASE_URL,
     SETTING_EFFORT,
+    SETTING_REASONING, /* this and the next: config_option */
+    SETTING_STORE_REASONING,
     SETTING_MAX_TOKENS,
     SETTING_CONNECT_TIMEOUT, /* this and the five below: request_limits_load */
     SETTING_FIRST_BYTE_TIMEOUT,
@@ -49,6 +51,7 @@ enum setting {
     SETTING_HEADER,
     SETTING_HEADER_COMMAND,
     SETTING_SERVICE, /* `NAME.…`, but keys, headers and options are stored as those above */
+    SETTING_COLOR,   /* `ROLE`; they go to cli/palette and are not stored */
     SETTING_COUNT,
 };
 
@@ -130,6 +133,8 @@ int config_milliseconds(const struct config *c, enum setting s, long *ms, struct
 int config_number(const struct config *c, enum setting s, unsigned *n, struct err *e);
 /* A switch that is on by default: fsync, or history_copy. */
 int config_switch(const struct config *c, enum setting s, bool *on, struct err *e);
+/* A switch that is off by default: reasoning, or store_reasoning. */
+int config_option(const struct config *c, enum setting s, bool *on, struct err *e);
 /* The path of the cache of hist-import --scan (cli/import_cache.h), whose modification time says
  * when all places were scanned; NULL without a directory for caches. The caller frees it. */
 char *config_scan_cache(const struct config *c);

@@ -15,6 +15,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/options.h"
+#include "chathist/cli/palette.h"
 
 struct out {
     bool terminal; /* standard output is a terminal: text is made visible */
@@ -37,26 +38,16 @@ struct out {
     struct buf pending;
 };
 
-/* Styles by meaning. */
-enum out_style {
-    STYLE_NONE,
-    STYLE_DIM,
-    STYLE_ROLE,
-    STYLE_ID,
-    STYLE_HIT,
-    STYLE_BOLD,
-    STYLE_ITALIC,
-    STYLE_CODE,
-    STYLE_PLOT,
-};
-
 /* Returns true if the terminal, by TERM, knows no escape sequences. */
 bool term_is_dumb(void);
 /* Returns true if a stream gets colours: as --color says, else by TERM and NO_COLOR for a
  * terminal. */
 bool term_wants_color(bool terminal, enum color_when when);
-/* Returns the escape sequence of a style. */
-const char *term_style(enum out_style s);
+/* The background of the terminal: of COLORFGBG, or as the terminal reported it. */
+enum background term_background(void);
+void term_set_background(enum background b);
+/* Adds the escape sequence of a style (palette_add) for this terminal. */
+void term_add_style(struct buf *out, enum style s);
 /* Returns the width of a terminal: $COLUMNS, else the terminal's answer, else 80. */
 size_t term_columns(int fd);
 
@@ -82,7 +73,10 @@ void out_byte(struct out *o, char c);
 /* Prints a number on its own line. */
 void out_number(struct out *o, uint64_t n);
 /* Adds a style to the present ones, or ends all (STYLE_NONE). Does nothing without colours. */
-void out_style(struct out *o, enum out_style s);
+void out_style(struct out *o, enum style s);
+/* Begins a link to an address (OSC 8), or ends it (STR_NONE), on a terminal that has links. Not in
+ * a pager, which may show the sequence. */
+void out_link(struct out *o, struct str address);
 /* Prints a stored line: byte for byte, on a terminal with unsafe characters as \uXXXX. */
 void out_json_line(struct out *o, struct str line);
 /* Writes the buffered output, except output that out_page holds back. Returns 0, or -1 with

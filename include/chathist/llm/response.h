@@ -35,6 +35,7 @@ struct response_sink {
     void *arg;
     int (*citation)(void *arg, struct str json); /* an object as the server sent it */
     int (*reasoning)(void *arg, struct str delta);
+    bool keep_reasoning;
     void (*notice)(void *arg, const char *text); /* one line for the user */
     /* The exchange failed for this reason and is repeated in `ms` milliseconds, the nth time. */
     void (*again)(void *arg, const struct err *why, int64_t ms, unsigned n);
@@ -50,7 +51,8 @@ struct response {
     size_t calls_bytes; /* the size of all calls together */
     struct buf extra; /* the members that go back beside the calls, a JSON object without its end */
     struct opaque_blocks opaque;
-    bool reasoned; /* some reasoning arrived, kept or not */
+    struct buf reasoning; /* as the user sees it, if the sink keeps it; at most RESPONSE_MAX */
+    bool reasoned;        /* some reasoning arrived, kept or not */
     struct usage usage;
     /* What the server itself reported of its usage, an object; of a response that was joined, an
      * array of objects. Empty if it reported none. */

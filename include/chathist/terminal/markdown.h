@@ -1,5 +1,6 @@
 /*
- * markdown - shows Markdown lightly on a terminal: styles for bold, italic, code and headings.
+ * markdown - shows Markdown lightly on a terminal: styles for bold, italic, struck
+ * text, code and headings; code blocks have those of their language.
  *
  * Every character of the text is printed once and in order, including the marks, so that text
  * copied from the terminal is the original. This is a subset of CommonMark. The text is shown while
@@ -7,7 +8,7 @@
  * Emphasis begins after a blank or an opening bracket, not within snake_case, 2*3 or x**2.
  *
  * It is a push parser whose output does not depend on how the text is split. It holds back only a
- * run of equal marks until the next character is known.
+ * run of equal marks until the next character is known, and in code what highlight holds back.
  */
 #ifndef CHATHIST_TERMINAL_MARKDOWN_H
 #define CHATHIST_TERMINAL_MARKDOWN_H
@@ -15,6 +16,7 @@
 #include <stdbool.h>
 
 #include "chathist/base/buf.h"
+#include "chathist/terminal/highlight.h"
 
 /* Styles, combined by |. */
 enum {
@@ -23,6 +25,11 @@ enum {
     MARKDOWN_CODE = 4,
     MARKDOWN_MARK = 8,   /* a mark, shown dimmed */
     MARKDOWN_BLOCK = 16, /* in a line of a code block; it changes nothing in how text is shown */
+    MARKDOWN_STRUCK = 32,
+    MARKDOWN_LINK = 64,  /* an address; only markdown_layout sets it */
+    MARKDOWN_KIND = 128, /* this and the next two bits: an enum highlight_kind, within a block */
+    MARKDOWN_KINDS = 7 * MARKDOWN_KIND,
+    MARKDOWN_FREE = 1024, /* this and the following bits are free for other uses */
 };
 
 /* Gets each piece of the text with its styles; a newline has no style. */
@@ -46,7 +53,11 @@ struct markdown {
     bool info;       /* this line opened the block */
     bool closing;    /* this line closes the block, unless more follows */
     bool escaped;    /* the next character follows a backslash */
-    bool heading, bold, italic;
+    bool heading, bold, italic, struck;
+    char
+        name[16]; /* of the language, from the line that opened the block; further bytes are lost */
+    size_t name_len;
+    struct highlight highlight;
 };
 
 void markdown_feed(struct markdown *m, struct str piece);

@@ -327,7 +327,7 @@
     }
 
     function codeBlock(code, language) {
-        const pre = element('pre', '', element('code', '', code));
+        const pre = element('pre', '', Code.add(code, language, element('code')));
         pre.tabIndex = 0;
         const caption = element('div', 'code-head', element('span', '', language),
             button('quiet', 'Copy', (event) => copy(code, event.currentTarget)));
