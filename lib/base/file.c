@@ -55,13 +55,6 @@ const char *file_kind_name(mode_t mode)
     return "is not a regular file";
 }
 
-static int kind_errno(mode_t mode)
-{
-    if (S_ISDIR(mode))
-        return EISDIR;
-    return S_ISLNK(mode) ? ELOOP : EINVAL;
-}
-
 /* The name to use with openat(2) and its relatives. */
 static const char *name_in(int dir, const char *path)
 {
@@ -202,7 +195,7 @@ int file_open_regular_at(int dir, const char *path, int flags, mode_t mode, stru
     }
     if (S_ISREG(st->st_mode))
         return fd;
-    reason = kind_errno(st->st_mode);
+    reason = S_ISDIR(st->st_mode) ? EISDIR : EINVAL;
     err_set(e, ERR_FAILURE, "cannot open '%s': %s", path, file_kind_name(st->st_mode));
 
 out:
@@ -504,21 +497,15 @@ int file_sync_dir_of(const char *path)
 
 /* ---- directories ---- */
 
-static bool is_dir(const char *path)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 /* Returns 1 if it was made, 0 if it existed, -1 with errno set, ENOENT if the parent is missing. */
 static int make_dir(const char *path)
 {
     if (mkdir(path, 0700) < 0) {
         /* With a read-only or automounted parent, errno may differ from EEXIST. */
         int saved = errno;
+        struct stat st;
 
-        if (saved != ENOENT && is_dir(path))
+        if (saved != ENOENT && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
             return 0;
         errno = saved;
         return -1;

@@ -455,16 +455,6 @@ struct str json_get(struct str object, const char *key)
     return found;
 }
 
-static bool equal_texts(struct str a, struct str b)
-{
-    struct buf x = BUF_INIT(SIZE_MAX), y = BUF_INIT(SIZE_MAX);
-    bool equal = str_eq(json_text(a, &x), json_text(b, &y));
-
-    buf_release(&x);
-    buf_release(&y);
-    return equal;
-}
-
 static bool equal_arrays(struct str a, struct str b)
 {
     struct json_iter x = json_iter(a), y = json_iter(b);
@@ -496,7 +486,9 @@ static bool has_members(struct str b, struct str a, bool compared)
 
 bool json_equal(struct str a, struct str b)
 {
+    struct buf x = BUF_INIT(SIZE_MAX), y = BUF_INIT(SIZE_MAX);
     enum json_type type = json_type(a);
+    bool equal;
 
     if (type != json_type(b))
         return false;
@@ -504,7 +496,12 @@ bool json_equal(struct str a, struct str b)
         return has_members(b, a, true) && has_members(a, b, false);
     if (type == JSON_ARRAY)
         return equal_arrays(a, b);
-    return type == JSON_STRING ? equal_texts(a, b) : str_eq(a, b);
+    if (type != JSON_STRING)
+        return str_eq(a, b);
+    equal = str_eq(json_text(a, &x), json_text(b, &y));
+    buf_release(&x);
+    buf_release(&y);
+    return equal;
 }
 
 struct str json_at(struct str array, size_t i)

@@ -362,9 +362,13 @@ static bool has_ended(pid_t pid, siginfo_t *info)
     return info->si_pid != 0;
 }
 
-static bool ends_within(pid_t pid, int64_t ms)
+/* How long a program may take to end after cancel_fd became readable, then again after SIGTERM; in
+ * milliseconds. */
+#define GRACE_MS 50
+
+static bool ends_in_grace(pid_t pid)
 {
-    int64_t until = time_ticks() + ms;
+    int64_t until = time_ticks() + GRACE_MS;
     siginfo_t info;
 
     while (!has_ended(pid, &info)) {
@@ -399,29 +403,22 @@ static void reset_ours(sigset_t *reset)
     sigaddset(reset, SIGXFSZ);
 }
 
-/* Signals that this process catches or does not ignore get the default action in the program; what
- * was ignored already stays ignored there. */
-static void ignore_signals(struct sigaction before[SIGNALS], sigset_t *reset)
-{
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
-
-    sigemptyset(&ignore.sa_mask);
-    reset_ours(reset);
-    for (size_t i = 0; i < SIGNALS; i++) {
-        sigaction(terminal_signals[i], &ignore, &before[i]);
-        if (before[i].sa_handler != SIG_IGN)
-            sigaddset(reset, terminal_signals[i]);
-    }
-}
-
 int process_run(char *const argv[], int out, struct err *e)
 {
     struct spawn s = {.argv = argv, .fd = {SPAWN_OURS, out < 0 ? SPAWN_OURS : out, SPAWN_OURS}};
-    struct sigaction before[SIGNALS];
+    struct sigaction before[SIGNALS], ignore = {.sa_handler = SIG_IGN};
     pid_t pid;
     int failed, result;
 
-    ignore_signals(before, &s.reset);
+    /* Signals that this process catches or does not ignore get the default action in the program;
+     * what was ignored already stays ignored there. */
+    sigemptyset(&ignore.sa_mask);
+    reset_ours(&s.reset);
+    for (size_t i = 0; i < SIGNALS; i++) {
+        sigaction(terminal_signals[i], &ignore, &before[i]);
+        if (before[i].sa_handler != SIG_IGN)
+            sigaddset(&s.reset, terminal_signals[i]);
+    }
     failed = spawn(&pid, &s);
     if (failed)
         result = err_sys(e, failed, "cannot run '%s'", argv[0]);
@@ -432,10 +429,8 @@ int process_run(char *const argv[], int out, struct err *e)
     return result;
 }
 
-/* How long processes that a program left may go on to write, and how long a program may take to end
- * after cancel_fd became readable, then again after SIGTERM; in milliseconds. */
+/* How long processes that a program left may go on to write, in milliseconds. */
 #define DRAIN_MS 50
-#define GRACE_MS 50
 
 /* A program whose output is read. */
 struct reader {
@@ -453,18 +448,6 @@ static bool has_terminal(void)
 
     file_close(fd);
     return fd >= 0;
-}
-
-/* The program may have got the signal as well, and be restoring the terminal. */
-static void end_reader(const struct reader *r)
-{
-    pid_t whom = r->apart ? -r->pid : r->pid;
-
-    if (ends_within(r->pid, GRACE_MS))
-        return;
-    kill(whom, SIGTERM);
-    if (!ends_within(r->pid, GRACE_MS) || r->apart)
-        kill(whom, SIGKILL);
 }
 
 /* One read: returns 1, 0 at the end, or -1 with errno set. Bytes beyond the maximum of
@@ -520,8 +503,14 @@ static int read_and_reap(const struct reader *r, int cancel_fd, struct buf *prin
 
     /* If the program goes on to print, SIGPIPE ends it. */
     close(r->from);
-    if (unread)
-        end_reader(r);
+    /* It may have got the signal as well, and be restoring the terminal. */
+    if (unread && !ends_in_grace(r->pid)) {
+        pid_t whom = r->apart ? -r->pid : r->pid;
+
+        kill(whom, SIGTERM);
+        if (!ends_in_grace(r->pid) || r->apart)
+            kill(whom, SIGKILL);
+    }
     result = reap(r->pid, r->name, e);
     if (unread == ECANCELED)
         return err_set(e, ERR_SIGNAL, "interrupted");
@@ -571,23 +560,16 @@ static int *end_of_ours(struct pipes *p, size_t i)
     return &p->fd[i][i == 0 ? 1 : 0];
 }
 
-/* Returns 0 or an errno. */
-static int make_pipes(struct pipes *p)
-{
-    *p = (struct pipes){{{-1, -1}, {-1, -1}, {-1, -1}}};
-    for (size_t i = 0; i < 3; i++)
-        if (pipe_open(p->fd[i]) < 0 || fcntl(*end_of_ours(p, i), F_SETFL, O_NONBLOCK) < 0)
-            return errno;
-    return 0;
-}
-
 int child_start(struct child *c, char *const argv[], char *const env[], const char *cwd,
                 struct err *e)
 {
     struct spawn s = {.argv = argv, .env = env, .cwd = cwd, .apart = true, .only_streams = true};
-    struct pipes p;
-    int failed = make_pipes(&p);
+    struct pipes p = {{{-1, -1}, {-1, -1}, {-1, -1}}};
+    int failed = 0;
 
+    for (size_t i = 0; i < 3 && !failed; i++)
+        if (pipe_open(p.fd[i]) < 0 || fcntl(*end_of_ours(&p, i), F_SETFL, O_NONBLOCK) < 0)
+            failed = errno;
     *c = (struct child)CHILD_INIT;
     sigfillset(&s.reset);
     for (size_t i = 0; i < 3; i++)
@@ -745,25 +727,11 @@ struct pids {
     size_t count, cap;
 };
 
-/* Adds the numbers in a list between blanks. */
-static void add_numbers(struct pids *p, struct str text)
-{
-    struct str word;
-
-    while ((word = str_word(&text)).p) {
-        intmax_t pid = strtoimax(word.p, NULL, 10);
-
-        if (pid <= 0)
-            continue;
-        p->at = mem_grow(p->at, &p->cap, p->count + 1, sizeof *p->at);
-        p->at[p->count++] = (pid_t)pid;
-    }
-}
-
 /* Adds the children of one thread. Returns false if they cannot be read. */
 static bool add_children(struct pids *p, const char *thread)
 {
     struct buf file = BUF_INIT(BUF_SMALL), text = BUF_INIT(BUF_SMALL);
+    struct str rest, word;
     bool ok = false;
     int fd;
 
@@ -772,7 +740,15 @@ static bool add_children(struct pids *p, const char *thread)
     if (fd >= 0) {
         ok = file_read_all(fd, &text) == 0;
         close(fd);
-        add_numbers(p, (struct str){buf_c(&text), text.len});
+        rest = (struct str){buf_c(&text), text.len};
+        while ((word = str_word(&rest)).p) {
+            intmax_t pid = strtoimax(word.p, NULL, 10);
+
+            if (pid <= 0)
+                continue;
+            p->at = mem_grow(p->at, &p->cap, p->count + 1, sizeof *p->at);
+            p->at[p->count++] = (pid_t)pid;
+        }
     } else {
         ok = errno == ENOENT; /* the thread has ended */
     }
@@ -798,14 +774,6 @@ static bool list_children(struct pids *p)
     return ok;
 }
 
-static bool is_known(const struct orphans *o, pid_t pid)
-{
-    for (size_t i = 0; i < o->count; i++)
-        if (o->known[i] == pid)
-            return true;
-    return false;
-}
-
 /* Returns how many children that are not known have not ended. Their numbers cannot be taken by
  * other processes: a child that ended keeps its number until it is waited for, here. */
 static size_t kill_unknown(const struct orphans *o)
@@ -815,7 +783,11 @@ static size_t kill_unknown(const struct orphans *o)
 
     list_children(&now);
     for (size_t i = 0; i < now.count; i++) {
-        if (is_known(o, now.at[i]) || waitpid(now.at[i], NULL, WNOHANG) != 0)
+        size_t k = 0;
+
+        while (k < o->count && o->known[k] != now.at[i])
+            k++;
+        if (k < o->count || waitpid(now.at[i], NULL, WNOHANG) != 0)
             continue;
         kill(now.at[i], SIGKILL);
         left++;

@@ -77,20 +77,19 @@ int64_t system_birth(int fd)
 #endif
 }
 
-/* Linux before 3.17 has only the device. It gives up to 256 bytes at once. */
-static int read_device(void *p, size_t n)
+int system_random(void *p, size_t n)
 {
-    int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : read(fd, p, n);
+    ssize_t got;
+    int fd;
 
+    if (getentropy(p, n) == 0)
+        return 0;
+    /* Linux before 3.17 has only the device. It gives up to 256 bytes at once. */
+    fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+    got = fd < 0 ? -1 : read(fd, p, n);
     if (fd >= 0)
         close(fd);
     if (got >= 0 && (size_t)got < n)
         errno = EIO;
     return got == (ssize_t)n ? 0 : -1;
-}
-
-int system_random(void *p, size_t n)
-{
-    return getentropy(p, n) == 0 ? 0 : read_device(p, n);
 }

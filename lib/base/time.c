@@ -411,17 +411,6 @@ static int64_t of_local(int64_t wall)
     return (int64_t)at * TIME_SECOND + (wall - seconds * TIME_SECOND);
 }
 
-/* Sets *wall to local midnight, `before` days before the day of `now`. */
-static bool wall_midnight(int64_t now, int before, int64_t *wall)
-{
-    int64_t day;
-
-    if (!time_local_day(now, &day))
-        return false;
-    *wall = (day - before) * SECONDS_A_DAY * TIME_SECOND;
-    return true;
-}
-
 /* Reads `7d` or `1h30m ago`. A bare number is refused, because it could be a year. */
 static bool read_ago(struct str text, int64_t now, int64_t *us)
 {
@@ -469,7 +458,7 @@ static bool read_day(struct str text, int64_t now, int *before)
 bool time_parse_when(struct str text, int64_t now, int64_t *first, int64_t *last)
 {
     struct written w = {.unit = SECONDS_A_DAY * TIME_SECOND};
-    int64_t us = now;
+    int64_t us = now, day;
     int before;
 
     if (find_word("now", text) || read_ago(text, now, &us)) {
@@ -477,8 +466,9 @@ bool time_parse_when(struct str text, int64_t now, int64_t *first, int64_t *last
         return true;
     }
     if (read_day(text, now, &before)) {
-        if (!wall_midnight(now, before, &w.wall))
+        if (!time_local_day(now, &day))
             return false;
+        w.wall = (day - before) * SECONDS_A_DAY * TIME_SECOND;
     } else if (!read_iso(text, &w)) {
         return false;
     }

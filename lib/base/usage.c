@@ -47,23 +47,18 @@ int64_t usage_cached(const struct usage *u)
            (u->at[USAGE_CACHE_WRITE] > 0 ? u->at[USAGE_CACHE_WRITE] : 0);
 }
 
-static bool read_cost(struct str number, int64_t *cost)
-{
-    struct amount a;
-
-    if (!amount_read(&a, number) || a.whole >= COST_MAX)
-        return false;
-    *cost = (int64_t)(a.whole * AMOUNT_UNIT + a.part);
-    return true;
-}
-
 void usage_read(struct usage *u, enum usage_kind kind, struct str value)
 {
+    struct amount cost;
     int64_t n;
 
-    if (kind == USAGE_COST ? json_type(value) == JSON_NUMBER && read_cost(value, &n)
-                           : json_int(value, &n) && n >= 0 && n < COUNT_MAX)
-        u->at[kind] = n;
+    if (kind != USAGE_COST) {
+        if (json_int(value, &n) && n >= 0 && n < COUNT_MAX)
+            u->at[kind] = n;
+    } else if (json_type(value) == JSON_NUMBER && amount_read(&cost, value) &&
+               cost.whole < COST_MAX) {
+        u->at[kind] = (int64_t)(cost.whole * AMOUNT_UNIT + cost.part);
+    }
 }
 
 /* Returns a cost, or -1 for another value. */

@@ -114,16 +114,6 @@ void chat_args_add_option(struct chat_args *a, struct ask_option option)
     a->options[a->options_count++] = option;
 }
 
-static void add_option(struct chat_args *a, char *text)
-{
-    char *equals = strchr(text, '=');
-
-    if (!equals || equals == text)
-        die_usage("bad value '%s' for --option: KEY=VALUE is expected", text);
-    *equals = '\0';
-    chat_args_add_option(a, (struct ask_option){text, str_of(equals + 1), ASK_FLAG});
-}
-
 /* The message does not repeat the value, which may hold a key. */
 static void add_header(struct chat_args *a, char *text)
 {
@@ -278,6 +268,8 @@ static bool set_limit(struct chat_args *a, int key, const char *value)
 
 static void set_argument(struct chat_args *a, int key, char *value)
 {
+    char *equals;
+
     for (size_t i = 0; options[i].key; i++)
         if (options[i].key == key)
             a->given |= UINT64_C(1) << i;
@@ -315,7 +307,11 @@ static void set_argument(struct chat_args *a, int key, char *value)
         a->list = option_name(key);
         break;
     case 'o':
-        add_option(a, value);
+        equals = strchr(value, '=');
+        if (!equals || equals == value)
+            die_usage("bad value '%s' for --option: KEY=VALUE is expected", value);
+        *equals = '\0';
+        chat_args_add_option(a, (struct ask_option){value, str_of(equals + 1), ASK_FLAG});
         break;
     default:
         if (!set_limit(a, key, value) && !set_text_argument(a, key, value))

@@ -46,20 +46,6 @@ static void choose_server(struct chat_session *t)
         server_report(&t->server);
 }
 
-static void read_schema(struct chat_session *t)
-{
-    struct err e = ERR_INIT;
-
-    if (!t->args->schema)
-        return;
-    t->schema = schema_option_read(t->args->schema, &e);
-    if (!t->schema)
-        die_err(&e);
-    if (*schema_unchecked(t->schema) && !t->args->common.quiet)
-        warnf("schema '%s': sent to the server, but not checked here: %s", t->args->schema,
-              schema_unchecked(t->schema));
-}
-
 /* Reads whether reasoning is shown, and stored. Returns 0, or -1 with *e set. */
 static int choose_reasoning(struct chat_session *t, struct err *e)
 {
@@ -77,7 +63,14 @@ void chat_session_open(struct chat_session *t, const struct chat_args *args)
     t->args = args;
     t->events.held = args->extract;
     t->events.out.whole = !args->stream && !t->events.out.terminal;
-    read_schema(t);
+    if (args->schema) {
+        t->schema = schema_option_read(args->schema, &e);
+        if (!t->schema)
+            die_err(&e);
+        if (*schema_unchecked(t->schema) && !args->common.quiet)
+            warnf("schema '%s': sent to the server, but not checked here: %s", args->schema,
+                  schema_unchecked(t->schema));
+    }
     t->choice.common = args->common;
     t->history = choose_open(&t->choice, &(struct choose_want){.use = CHOOSE_STORE_IF_ANY});
     t->store.args = args;

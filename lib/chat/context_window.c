@@ -210,20 +210,6 @@ static size_t find_start(const struct thread *thread, const struct context_limit
     return i;
 }
 
-/* Drops the messages before at[start], except system prompts. */
-static void drop_before(struct thread *thread, size_t start)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < thread->count; i++) {
-        if (i >= start || thread->at[i].role == ROLE_SYSTEM)
-            thread->at[kept++] = thread->at[i];
-        else
-            message_release(&thread->at[i]);
-    }
-    thread->count = kept;
-}
-
 /* Returns whether the last turn of the thread left out messages before it. */
 static bool was_cut(const struct thread *thread, const struct context_limits *limits)
 {
@@ -247,11 +233,20 @@ int context_window_load(struct thread *thread, const struct history *h, const st
                         struct str session, const struct context_limits *limits, bool *cut,
                         struct err *e)
 {
+    size_t start, kept = 0;
+
     if (memory)
         context_window_parse(thread, memory);
     else if (thread_find(thread, h, session, false, e) < 0)
         return -1;
-    drop_before(thread, find_start(thread, limits));
+    start = find_start(thread, limits);
+    for (size_t i = 0; i < thread->count; i++) {
+        if (i >= start || thread->at[i].role == ROLE_SYSTEM)
+            thread->at[kept++] = thread->at[i];
+        else
+            message_release(&thread->at[i]);
+    }
+    thread->count = kept;
     *cut = was_cut(thread, limits);
     return 0;
 }

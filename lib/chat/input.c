@@ -175,15 +175,6 @@ static void add_fenced_text(struct buf *prompt, const char *file, struct str tex
     buf_release(&name);
 }
 
-/* Reports a text that the model will not see as the user does. */
-static void report_text(const char *file, struct str text)
-{
-    if (text.n == 0)
-        warnf("'%s' is empty", file);
-    else if (utf8_valid(text) < text.n)
-        warnf("'%s' is not UTF-8: what cannot be read is sent as U+FFFD (iconv converts it)", file);
-}
-
 static int attach_bytes(struct buf *prompt, struct attachment_list *attachments, const char *file,
                         struct str bytes, bool quiet, struct err *e)
 {
@@ -197,8 +188,10 @@ static int attach_bytes(struct buf *prompt, struct attachment_list *attachments,
     if (text_fault(bytes))
         return err_set(e, ERR_USAGE, "%s", text_fault(bytes));
     bytes = utf8_without_bom(bytes);
-    if (!quiet)
-        report_text(file, bytes);
+    if (!quiet && bytes.n == 0)
+        warnf("'%s' is empty", file);
+    else if (!quiet && utf8_valid(bytes) < bytes.n)
+        warnf("'%s' is not UTF-8: what cannot be read is sent as U+FFFD (iconv converts it)", file);
     add_fenced_text(prompt, file, bytes);
     if (!prompt->overflow)
         return 0;

@@ -131,19 +131,6 @@ static int set_cwd(struct mcp_config *config, const struct config *c, struct err
     return 0;
 }
 
-/* Adds the header of one key `SERVER.header.NAME` or `SERVER.header_command.NAME`. */
-static int add_server_header(struct mcp_config *config, const struct config_named *from,
-                             const char *header, bool command, struct err *e)
-{
-    /* A header may be a secret, which others on the way could read. */
-    if (is_open(config->text))
-        return err_set(
-            e, ERR_USAGE,
-            "cannot use 'mcp.%s': refusing to send a header to '%s' over plain http: use https",
-            from->name, config->text);
-    return server_headers_add(&config->headers, from, header, command, e);
-}
-
 static int set_headers(struct mcp_config *config, const struct config *c, struct err *e)
 {
     int result = 0;
@@ -154,8 +141,15 @@ static int set_headers(struct mcp_config *config, const struct config *c, struct
         bool command = str_eq_c(kind, "header_command");
 
         if (c->named[i].setting == SETTING_MCP && str_eq_c(server, config->name) && header.p &&
-            (command || str_eq_c(kind, "header")))
-            result = add_server_header(config, &c->named[i], header.p, command, e);
+            (command || str_eq_c(kind, "header"))) {
+            /* A header may be a secret, which others on the way could read. */
+            if (is_open(config->text))
+                return err_set(e, ERR_USAGE,
+                               "cannot use 'mcp.%s': refusing to send a header to '%s' over plain "
+                               "http: use https",
+                               c->named[i].name, config->text);
+            result = server_headers_add(&config->headers, &c->named[i], header.p, command, e);
+        }
     }
     return result;
 }
@@ -371,19 +365,6 @@ static int choose_servers(struct mcp_servers *m, const struct config *c,
     return result;
 }
 
-static void release_wanted(struct mcp_servers *m)
-{
-    for (size_t i = 0; i < m->wanted_count; i++) {
-        free(m->wanted[i].name);
-        free(m->wanted[i].text);
-        free(m->wanted[i].cwd);
-        words_release(&m->wanted[i].command);
-        words_release(&m->wanted[i].tools);
-        server_headers_release(&m->wanted[i].headers);
-    }
-    free(m->wanted);
-}
-
 /* How much of a message that a server logs is shown, in bytes. */
 #define MESSAGE_MAX ((size_t)2000)
 
@@ -474,18 +455,6 @@ bool mcp_servers_renew(struct mcp_servers *m, struct toolbox *b, int cancel_fd)
 
 /* ---- start and end ---- */
 
-static void open_remote(struct mcp_server *s, const struct mcp_config *config,
-                        const struct mcp_watch *watch)
-{
-    struct mcp_remote r = {.url = config->text,
-                           .limits = {.connect_ms = HTTP_CONNECT_MS, .cancel_fd = -1},
-                           .headers = config->headers.ready,
-                           .headers_count = config->headers.ready_count};
-
-    server_trust(&r.limits);
-    mcp_open(s, config->name, &r, watch);
-}
-
 static int start_all(struct mcp_servers *m, char *const env[], struct err *e)
 {
     int result = 0;
@@ -497,10 +466,17 @@ static int start_all(struct mcp_servers *m, char *const env[], struct err *e)
 
         m->at = mem_grow(m->at, &m->cap, m->count + 1, sizeof(struct mcp_server *));
         m->at[m->count++] = s;
-        if (config->command.count == 0)
-            open_remote(s, config, &m->watch);
-        else
+        if (config->command.count == 0) {
+            struct mcp_remote remote = {.url = config->text,
+                                        .limits = {.connect_ms = HTTP_CONNECT_MS, .cancel_fd = -1},
+                                        .headers = config->headers.ready,
+                                        .headers_count = config->headers.ready_count};
+
+            server_trust(&remote.limits);
+            mcp_open(s, config->name, &remote, &m->watch);
+        } else {
             result = mcp_start(s, config->name, config->command.at, env, config->cwd, &m->watch, e);
+        }
         s->session = config->own ? m->session : NULL;
     }
     return result;
@@ -532,7 +508,15 @@ static void end_all(struct mcp_servers *m, bool hurry, int cancel_fd)
         free(m->at[i]);
     free(m->at);
     buf_release(&m->instructions);
-    release_wanted(m);
+    for (size_t i = 0; i < m->wanted_count; i++) {
+        free(m->wanted[i].name);
+        free(m->wanted[i].text);
+        free(m->wanted[i].cwd);
+        words_release(&m->wanted[i].command);
+        words_release(&m->wanted[i].tools);
+        server_headers_release(&m->wanted[i].headers);
+    }
+    free(m->wanted);
     *m = (struct mcp_servers){0};
 }
 

@@ -352,17 +352,6 @@ static bool has_port(struct str host)
     return rest.p && !str_find(rest, STR(":")) && !str_starts(host, STR("["));
 }
 
-/* Adds the loopback address for a port without a host. `::1` is written with brackets in a URL. */
-static void add_loopback(struct buf *url, struct str *host)
-{
-    if (str_starts(*host, STR("::"))) {
-        buf_addf(url, "[%.*s]", (int)host->n, host->p);
-        *host = (struct str){host->p + host->n, 0};
-    } else {
-        buf_add_c(url, "127.0.0.1");
-    }
-}
-
 /* Reads OLLAMA_HOST as Ollama does (its envconfig): without a scheme it is http on port 11434, with
  * one the port of the scheme. 0.0.0.0 is an address to listen on. Other variables contain a URL. */
 static char *url_of_host(const char *value)
@@ -378,8 +367,13 @@ static char *url_of_host(const char *value)
         host.n--;
     if (str_starts(host, everywhere))
         host = (struct str){host.p + everywhere.n, host.n - everywhere.n};
-    if (host.n == 0 || host.p[0] == ':')
-        add_loopback(&url, &host);
+    /* A port without a host is on the loopback address. `::1` has brackets in a URL. */
+    if (str_starts(host, STR("::"))) {
+        buf_addf(&url, "[%.*s]", (int)host.n, host.p);
+        host.n = 0;
+    } else if (host.n == 0 || host.p[0] == ':') {
+        buf_add_c(&url, "127.0.0.1");
+    }
     buf_add_str(&url, host);
     if (!mark && !str_find(host, STR("]:")) && !has_port(host) && !str_find(host, STR("/")))
         buf_add_c(&url, ":11434");
@@ -402,27 +396,23 @@ static char *url_of_variable(const struct provider *p)
     return url;
 }
 
-/* The message leaves out the parts that may be secret: user, password and query. */
-static int bad_url(const char *url, struct err *e)
-{
-    const char *at = strrchr(url, '@');
-    const char *shown = at ? at + 1 : url;
-
-    return err_set(e, ERR_USAGE,
-                   "bad base URL '%s%.*s': not of the form http[s]://HOST[:PORT]/PATH",
-                   at ? "***@" : "", (int)strcspn(shown, "?#"), shown);
-}
-
 /* Refuses URLs that libcurl would accept with another meaning: after `http://` it takes a path for
  * a host. */
 static int check_url(const char *url, struct err *e)
 {
     struct buf origin = BUF_INIT(BUF_SMALL);
-    const char *mark = strstr(url, "://");
+    const char *mark = strstr(url, "://"), *shown;
     bool ok = mark && mark[3] != '\0' && !strchr("/?#", mark[3]) && http_origin(url, &origin);
 
     buf_release(&origin);
-    return ok ? 0 : bad_url(url, e);
+    if (ok)
+        return 0;
+    /* The message leaves out the parts that may be secret: user, password and query. */
+    shown = strrchr(url, '@');
+    shown = shown ? shown + 1 : url;
+    return err_set(e, ERR_USAGE,
+                   "bad base URL '%s%.*s': not of the form http[s]://HOST[:PORT]/PATH",
+                   shown > url ? "***@" : "", (int)strcspn(shown, "?#"), shown);
 }
 
 /* Chooses the base URL: flag and CHAT_BASE_URL, then the provider's own variable, the user
@@ -650,20 +640,6 @@ static bool probe_loopback(struct server *s)
     return s->found;
 }
 
-/* Returns the first provider that needs a key and is set up, in the environment or else in the
- * configuration. */
-static const struct provider *first_set_up(const struct providers *known, const struct config *c)
-{
-    for (const struct provider *const *p = known->at; *p; p++)
-        if ((*p)->needs_key && (is_set((*p)->base_variable) || is_set((*p)->key_variable) ||
-                                is_set((*p)->token_variable)))
-            return *p;
-    for (const struct provider *const *p = known->at; *p; p++)
-        if ((*p)->needs_key && key_in_configuration(c, *p))
-            return *p;
-    return NULL;
-}
-
 /* Returns the provider that other settings imply: openai for a base URL or a key without a
  * provider, else the first provider that is set up in the environment, then in the
  * configuration. */
@@ -672,12 +648,18 @@ static const struct provider *implied_provider(const struct providers *known,
 {
     const char *command = c->value[SETTING_API_KEY_COMMAND];
     bool from_file = c->from[SETTING_API_KEY_COMMAND] == CONFIG_FILE;
-    const struct provider *p;
+    const struct provider *const *p;
 
     if (c->value[SETTING_BASE_URL] || config_env("CHAT_API_KEY") || (command && !from_file))
         return provider_find(known, STR("openai"));
-    p = first_set_up(known, c);
-    return p || !command || !*command ? p : provider_find(known, STR("openai"));
+    for (p = known->at; *p; p++)
+        if ((*p)->needs_key && (is_set((*p)->base_variable) || is_set((*p)->key_variable) ||
+                                is_set((*p)->token_variable)))
+            return *p;
+    for (p = known->at; *p; p++)
+        if ((*p)->needs_key && key_in_configuration(c, *p))
+            return *p;
+    return command && *command ? provider_find(known, STR("openai")) : NULL;
 }
 
 /* Adds the beginning of the model's name to `typed`. Returns the provider that it probably means,
@@ -787,11 +769,10 @@ int server_choose(struct server *s, const struct providers *known, const struct 
     return choose_key(s, c, e);
 }
 
-/* Warns if the model's name begins with a mistyped provider. Names of local models contain a colon
- * (`llama3:8b`), so local servers are excepted. */
-static void warn_of_prefix(const struct server *s)
+void server_report(const struct server *s)
 {
-    struct buf typed = BUF_INIT(BUF_LINE);
+    struct buf origin = BUF_INIT(BUF_SMALL), typed = BUF_INIT(BUF_LINE);
+    /* Names of local models contain a colon (`llama3:8b`), so local servers are excepted. */
     bool local = s->provider->probe.path || s->provider->local;
     const char *meant = local ? NULL : meant_prefix(s, &typed);
 
@@ -799,13 +780,6 @@ static void warn_of_prefix(const struct server *s)
         warnf("'%s' is no provider: asking %s for the model '%s'; did you mean %s%s?",
               buf_c(&typed), s->provider->name, s->model, meant, strchr(s->model, ':'));
     buf_release(&typed);
-}
-
-void server_report(const struct server *s)
-{
-    struct buf origin = BUF_INIT(BUF_SMALL);
-
-    warn_of_prefix(s);
     if (s->found)
         warnf("using %s at %s%s%s", s->provider->name, server_origin(s, &origin),
               s->model ? ", model " : "", s->model ? s->model : "");

@@ -317,19 +317,6 @@ static void add_server(struct buf *r, const struct config *c)
 
 /* ---- the machine ---- */
 
-static void add_versions(struct buf *r)
-{
-    struct buf system = BUF_INIT(BUF_SMALL);
-    struct utsname name;
-
-    add_text_member(r, "version", opt_version());
-    if (uname(&name) == 0)
-        buf_addf(&system, "%s %s %s", name.sysname, name.release, name.machine);
-    add_text_member(r, "system", system.len > 0 ? buf_c(&system) : NULL);
-    add_text_member(r, "http_library", http_library());
-    buf_release(&system);
-}
-
 /* The values are not printed, because some of them are keys. */
 static void add_environment(struct buf *r)
 {
@@ -356,10 +343,15 @@ static void add_environment(struct buf *r)
 
 void suite_report(struct out *out, const struct config *c, const struct history *h, bool json)
 {
-    struct buf r = BUF_INIT(8 * BUF_LINE);
+    struct buf r = BUF_INIT(8 * BUF_LINE), system = BUF_INIT(BUF_SMALL);
+    struct utsname name;
 
     buf_add_byte(&r, '{');
-    add_versions(&r);
+    add_text_member(&r, "version", opt_version());
+    if (uname(&name) == 0)
+        buf_addf(&system, "%s %s %s", name.sysname, name.release, name.machine);
+    add_text_member(&r, "system", system.len > 0 ? buf_c(&system) : NULL);
+    add_text_member(&r, "http_library", http_library());
     add_history_members(&r, h);
     add_file_place(&r, "configuration", c->config_home, "chathist/config");
     add_file_place(&r, "keys", c->config_home, "chathist/keys");
@@ -374,5 +366,6 @@ void suite_report(struct out *out, const struct config *c, const struct history 
         out_json_line(out, buf_str(&r));
     else
         print_report(out, buf_str(&r));
+    buf_release(&system);
     buf_release(&r);
 }

@@ -33,29 +33,21 @@ bool template_name_valid(struct str name)
     return true;
 }
 
-static struct template_var *find_var(struct template_var *vars, size_t count, struct str name)
-{
-    struct template_var *found = NULL;
-
-    for (size_t i = 0; i < count; i++)
-        if (str_eq(vars[i].name, name)) {
-            vars[i].used = true;
-            found = &vars[i];
-        }
-    return found;
-}
-
 /* Adds the value of the text between the braces. */
 static int expand_var(struct str inside, size_t line, struct template_var *vars, size_t count,
                       struct buf *out, struct err *e)
 {
     struct str otherwise = inside, name = str_trim(str_cut(&otherwise, ':'));
-    struct template_var *var;
+    struct template_var *var = NULL;
 
     if (!template_name_valid(name))
         return err_set(e, ERR_USAGE, "line %zu: '{{' begins no variable ('{{{{' stands for it)",
                        line);
-    var = find_var(vars, count, name);
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(vars[i].name, name)) {
+            vars[i].used = true;
+            var = &vars[i];
+        }
     if (var && var->value.p)
         buf_add_str(out, var->value);
     else if (otherwise.p)
@@ -156,20 +148,6 @@ static int open_preset(const struct preset *p, const char *file, struct err *e)
     return config_open(file, e);
 }
 
-static void read_preset_text(struct preset *p, struct err *e)
-{
-    char *file = preset_file(p, e);
-    int fd = file ? open_preset(p, file, e) : -1;
-
-    if (fd >= 0 && file_read_all(fd, &p->text) < 0)
-        err_sys(e, errno, "cannot read '%s'", file);
-    else if (fd >= 0)
-        (void)text_clean(&p->text, file, e);
-    if (fd >= 0)
-        close(fd);
-    free(file);
-}
-
 /* ---- its settings ---- */
 
 /* The keys that a file can set, but for `system` and options. */
@@ -221,17 +199,6 @@ static int take_setting(struct preset *p, struct str key, struct str value, size
     return 0;
 }
 
-/* Removes blank lines between the head and the text, and the final newline. */
-static void trim_body(struct preset *p, bool has_head)
-{
-    while (has_head && p->body.n > 0 && p->body.p[0] == '\n') {
-        p->line++;
-        p->body = (struct str){p->body.p + 1, p->body.n - 1};
-    }
-    if (str_ends(p->body, STR("\n")))
-        p->body.n--;
-}
-
 /* Reads the lines of the head from *rest on, which becomes what follows it. */
 static int parse_head(struct preset *p, struct str *rest, struct err *e)
 {
@@ -261,14 +228,30 @@ int preset_parse(struct preset *p, struct err *e)
     if (has_head && parse_head(p, &rest, e) < 0)
         return -1;
     p->body = has_head ? rest : text;
-    trim_body(p, has_head);
+    /* Blank lines between the head and the text, and the final newline, do not count. */
+    while (has_head && p->body.n > 0 && p->body.p[0] == '\n') {
+        p->line++;
+        p->body = str_skip(p->body, 1);
+    }
+    if (str_ends(p->body, STR("\n")))
+        p->body.n--;
     return 0;
 }
 
 int preset_load(struct preset *p, const char *name, struct err *e)
 {
+    char *file;
+    int fd;
+
     p->name = name;
-    read_preset_text(p, e);
+    file = preset_file(p, e);
+    fd = file ? open_preset(p, file, e) : -1;
+    if (fd >= 0 && file_read_all(fd, &p->text) < 0)
+        err_sys(e, errno, "cannot read '%s'", file);
+    else if (fd >= 0)
+        (void)text_clean(&p->text, file, e);
+    file_close(fd);
+    free(file);
     if (e->kind == ERR_NONE && preset_parse(p, e) < 0)
         err_set(e, ERR_USAGE, "cannot use %s '%s': %s", p->kind, p->name, err_text(e));
     if (e->kind == ERR_NONE)
@@ -333,14 +316,6 @@ static void expand_body(const struct preset *p, struct template_var *vars, size_
     die_err(&e);
 }
 
-static void check_used(const struct presets *p)
-{
-    for (size_t i = 1; i < p->vars_count; i++)
-        if (!p->vars[i].used)
-            die_usage("unused variable '%.*s': no template or persona has it",
-                      (int)p->vars[i].name.n, p->vars[i].name.p);
-}
-
 /* ---- what chat makes of them ---- */
 
 static void load_preset(struct preset *p, const char *name, struct chat_args *a)
@@ -393,7 +368,10 @@ void presets_expand(struct presets *p, const struct chat_args *a, struct buf *pr
         if (!attached && str_trim(buf_str(prompt)).n == 0)
             die_usage("no prompt: template '%s' is empty", a->template_name);
     }
-    check_used(p);
+    for (size_t i = 1; i < p->vars_count; i++)
+        if (!p->vars[i].used)
+            die_usage("unused variable '%.*s': no template or persona has it",
+                      (int)p->vars[i].name.n, p->vars[i].name.p);
     buf_release(&text);
 }
 

@@ -136,16 +136,6 @@ static size_t fds_of_run(const struct tool_job *job, struct pollfd fds[TOOL_FDS]
     return n;
 }
 
-static void send_args(struct tool_job *job, struct run *r)
-{
-    struct str rest = str_skip(job->args, r->sent);
-
-    if (r->child.in >= 0 && rest.n > 0)
-        r->sent += child_write(&r->child.in, rest);
-    if (r->sent == job->args.n)
-        child_close(&r->child.in);
-}
-
 /* Reads without waiting. Returns true if there may be more to read. */
 static bool drain(struct run *r, int *fd, struct stream *s)
 {
@@ -183,9 +173,13 @@ static void step_run(struct tool_job *job)
     /* This is checked before reading, because everything that the tool wrote is in the pipes once
      * it has ended. A process that it started may keep them open and go on writing. */
     bool ended = child_ended(&r->child);
+    struct str rest = str_skip(job->args, r->sent);
     bool more;
 
-    send_args(job, r);
+    if (r->child.in >= 0 && rest.n > 0)
+        r->sent += child_write(&r->child.in, rest);
+    if (r->sent == job->args.n)
+        child_close(&r->child.in);
     r->read = ended ? r->read : 0;
     more = drain(r, &r->child.out, &r->out);
     more = drain(r, &r->child.err, &r->err) || more;

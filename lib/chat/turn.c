@@ -417,21 +417,10 @@ int round_run(struct turn *t, const struct tool_watch *watch, struct err *e)
     return tool_run(t->calls, t->answer.calls_count, t->ask.limits.cancel_fd, watch, e);
 }
 
-/* Keeps the images of a result and attaches them to it. */
-static void attach_images(struct turn *t, struct attachment_list *images)
-{
-    if (images->count == 0)
-        return;
-    t->images = mem_grow(t->images, &t->images_cap, t->images_count + 1, sizeof *t->images);
-    t->images[t->images_count++] = *images;
-    if (!t->text_results)
-        context_set_attachments(&t->context, images->at, images->count);
-    *images = (struct attachment_list){0};
-}
-
 static void grow_context(struct turn *t)
 {
     struct buf calls = BUF_INIT(BUF_LINE), blocks = BUF_INIT(BUF_LINE);
+    struct attachment_list *images;
 
     response_calls_json(&t->answer, &calls);
     opaque_add_replay(&t->answer.opaque, &blocks);
@@ -441,7 +430,14 @@ static void grow_context(struct turn *t)
     for (size_t i = 0; i < t->answer.calls_count; i++) {
         context_add_result(&t->context, buf_str(&t->calls[i].call->id),
                            buf_str(&t->calls[i].result), t->calls[i].failed);
-        attach_images(t, &t->calls[i].images);
+        images = &t->calls[i].images;
+        if (images->count == 0)
+            continue;
+        t->images = mem_grow(t->images, &t->images_cap, t->images_count + 1, sizeof *t->images);
+        t->images[t->images_count++] = *images;
+        if (!t->text_results)
+            context_set_attachments(&t->context, images->at, images->count);
+        *images = (struct attachment_list){0};
     }
     buf_release(&calls);
 }

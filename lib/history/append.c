@@ -78,19 +78,6 @@ int append_lock(int fd, const char *path, struct append_wait *wait, struct err *
     return take_lock(fd, path, &patience, e) < 0 ? -1 : 0;
 }
 
-/* Looks at the file that is locked. */
-static int inspect(struct append *a, const struct stat *st, struct err *e)
-{
-    char last = '\n';
-
-    a->end = st->st_size;
-    a->fresh = st->st_size == 0;
-    if (a->end > 0 && file_pread_full(a->fd, &last, 1, a->end - 1) < 0)
-        return err_sys(e, errno, "cannot read '%s'", a->path);
-    a->torn = last != '\n';
-    return 0;
-}
-
 static int open_locked(struct append *a, int dir, const char *path, int flags,
                        struct append_wait *wait, struct err *e)
 {
@@ -99,6 +86,7 @@ static int open_locked(struct append *a, int dir, const char *path, int flags,
     *a = (struct append){.fd = -1, .dir = dir, .path = path};
     for (;;) {
         struct stat st;
+        char last = '\n';
 
         a->fd = file_open_regular_at(dir, path, O_RDWR | O_APPEND | flags, 0600, NULL, NULL, e);
         if (a->fd < 0)
@@ -114,8 +102,13 @@ static int open_locked(struct append *a, int dir, const char *path, int flags,
         /* Another program may have renamed a new file over it during the wait, and lines that are
          * appended to the old one would be lost. */
         if (file_is_named(dir, path, a->fd)) {
-            if (inspect(a, &st, e) < 0)
+            a->end = st.st_size;
+            a->fresh = st.st_size == 0;
+            if (a->end > 0 && file_pread_full(a->fd, &last, 1, a->end - 1) < 0) {
+                err_sys(e, errno, "cannot read '%s'", path);
                 break;
+            }
+            a->torn = last != '\n';
             return 0;
         }
         append_close(a);

@@ -70,17 +70,6 @@ static void report_finding(struct walk *w, bool warning, const char *file, uint6
 
 /* ---- names ---- */
 
-static void note_id(struct walk *w, struct str id, uint64_t line)
-{
-    size_t count = w->ids.count, first = hash_map_number(&w->ids, &id);
-
-    if (w->ids.count == count)
-        report_finding(w, true, w->h->path, line, "the id '%.*s' is that of line %zu, too",
-                       ERR_SHOWN(id), first);
-    else
-        w->ids.entries[count].value = (size_t)line;
-}
-
 static void note_reference(struct walk *w, enum field field, struct str id, uint64_t line)
 {
     if (!id.p || hash_map_find(&w->ids, id))
@@ -157,9 +146,17 @@ static void check_result(struct walk *w, const struct message *m, uint64_t line)
 
 static void check_message(struct walk *w, const struct message *m, uint64_t line)
 {
+    struct str id = m->id;
+    size_t count = w->ids.count, first;
+
     w->c->messages += !message_is_title(m);
     w->c->sessions += hash_map_add(&w->sessions, m->session_id);
-    note_id(w, m->id, line);
+    first = hash_map_number(&w->ids, &id);
+    if (w->ids.count == count)
+        report_finding(w, true, w->h->path, line, "the id '%.*s' is that of line %zu, too",
+                       ERR_SHOWN(id), first);
+    else
+        w->ids.entries[count].value = (size_t)line;
     /* A title may replace one that an export has left out. */
     if (!message_is_title(m))
         note_references(w, m, line);
@@ -283,21 +280,9 @@ static bool is_half_made(const struct history *h, bool remove)
     return left;
 }
 
-static void check_partial(struct walk *w)
-{
-    struct partial_left left;
-
-    partial_find(&left, w->h);
-    if (left.count > 0)
-        report_finding(
-            w, true, w->h->path, 0,
-            "%zu answer%s of a chat that was killed: the next program that writes stores %s",
-            left.count, left.count == 1 ? "" : "s", left.count == 1 ? "it" : "them");
-    partial_release(&left);
-}
-
 static int check_files(struct walk *w, struct err *e)
 {
+    struct partial_left partial;
     int left;
 
     check_mode(w, w->h->dir_fd, w->h->path);
@@ -316,7 +301,13 @@ static int check_files(struct walk *w, struct err *e)
         report_finding(w, false, w->h->path, 0,
                        "killed programs left %d temporary file%s beside it", left,
                        left == 1 ? "" : "s");
-    check_partial(w);
+    partial_find(&partial, w->h);
+    if (partial.count > 0)
+        report_finding(
+            w, true, w->h->path, 0,
+            "%zu answer%s of a chat that was killed: the next program that writes stores %s",
+            partial.count, partial.count == 1 ? "" : "s", partial.count == 1 ? "it" : "them");
+    partial_release(&partial);
     return 0;
 }
 

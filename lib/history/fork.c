@@ -117,25 +117,14 @@ struct copy {
     struct hash_map ids;    /* of the copies, by place */
 };
 
-/* An answer names the copy of its prompt, or none when that is not copied. */
-static void set_reply(struct copy *c, const struct message *m, struct draft *d)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str name = message_text(m, FIELD_REPLY_TO, &scratch);
-    const size_t *place = name.p ? hash_map_find(&c->places, name) : NULL;
-
-    buf_clear(&d->field[FIELD_REPLY_TO]);
-    if (place)
-        draft_set_text(d, FIELD_REPLY_TO, c->ids.entries[*place].key);
-    buf_release(&scratch);
-}
-
 static int copy_line(struct copy *c, size_t i, struct buf *lines, struct err *e)
 {
     const struct message *m = &c->from->at[i];
-    struct buf now = BUF_INIT(BUF_SMALL);
+    struct buf now = BUF_INIT(BUF_SMALL), scratch = BUF_INIT(BUF_LINE);
     struct err why = ERR_INIT;
     struct draft d;
+    const size_t *place;
+    struct str name;
     int result = 0;
 
     draft_init(&d);
@@ -146,7 +135,12 @@ static int copy_line(struct copy *c, size_t i, struct buf *lines, struct err *e)
     if (result == 0) {
         time_add_iso(&now, time_now());
         draft_set_text(&d, FIELD_ID, c->ids.entries[i].key);
-        set_reply(c, m, &d);
+        /* An answer names the copy of its prompt, or none when that is not copied. */
+        name = message_text(m, FIELD_REPLY_TO, &scratch);
+        place = name.p ? hash_map_find(&c->places, name) : NULL;
+        buf_clear(&d.field[FIELD_REPLY_TO]);
+        if (place)
+            draft_set_text(&d, FIELD_REPLY_TO, c->ids.entries[*place].key);
         draft_set_text(&d, FIELD_SESSION_ID, c->session);
         draft_set_text(&d, FIELD_FORKED_FROM, m->id);
         draft_set_text(&d, FIELD_TIMESTAMP, buf_str(&now));
@@ -156,6 +150,7 @@ static int copy_line(struct copy *c, size_t i, struct buf *lines, struct err *e)
     if (result == 0)
         result = draft_format(&d, lines, e);
     buf_release(&now);
+    buf_release(&scratch);
     draft_release(&d);
     return result;
 }

@@ -1201,20 +1201,6 @@ void history_announce(struct history *h)
         work_link_make(h->git->common, h->git->tree, h->git->tree_path, h->dir);
 }
 
-/* Moves the directory that hist-new --here made before there was a repository to git's directory.
- * Programs that have it open go on using the same files. Nothing is moved if another program has
- * done so, or has made a new directory. */
-static int move_directory(struct history *h, struct err *e)
-{
-    if (renameat(h->git->tree, HERE_NAME, h->git->common, DIR_NAME) < 0 && errno != ENOENT &&
-        errno != EEXIST && errno != ENOTEMPTY && errno != EISDIR)
-        return err_sys(e, errno, "cannot move '%s'", h->dir);
-    close_dirs(h);
-    set_paths(h, h->git->common_path, DIR_NAME, h->git->git_path);
-    h->dir_exists = h->is_old = false;
-    return 0;
-}
-
 int history_make(struct history *h, struct err *e)
 {
     struct stat st;
@@ -1235,7 +1221,18 @@ int history_make(struct history *h, struct err *e)
                        "cannot write '%s': another program made it, and "
                        "hist-import brings it here",
                        h->path);
-    return h->git && h->is_old && move_directory(h, e) < 0 ? -1 : make_missing(h, e);
+    if (h->git && h->is_old) {
+        /* The directory that hist-new --here made before there was a repository moves to git's.
+         * Programs that have it open go on using the same files. Nothing is moved if another
+         * program has done so, or has made a new directory. */
+        if (renameat(h->git->tree, HERE_NAME, h->git->common, DIR_NAME) < 0 && errno != ENOENT &&
+            errno != EEXIST && errno != ENOTEMPTY && errno != EISDIR)
+            return err_sys(e, errno, "cannot move '%s'", h->dir);
+        close_dirs(h);
+        set_paths(h, h->git->common_path, DIR_NAME, h->git->git_path);
+        h->dir_exists = h->is_old = false;
+    }
+    return make_missing(h, e);
 }
 
 int history_make_here(struct history *h, const char *dir, struct err *e)

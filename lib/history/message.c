@@ -502,16 +502,6 @@ static bool has_shape(struct str value, enum shape shape)
     return false;
 }
 
-static void add_unknown(struct draft *d, struct str raw_key, struct str value)
-{
-    if (d->unknown.len)
-        buf_add_byte(&d->unknown, ',');
-    buf_add_byte(&d->unknown, '"');
-    buf_add_str(&d->unknown, raw_key);
-    buf_add_c(&d->unknown, "\":");
-    add_on_one_line(&d->unknown, value);
-}
-
 int draft_from_json(struct draft *d, struct str object, struct err *e)
 {
     struct str field[FIELD_COUNT];
@@ -538,8 +528,14 @@ int draft_from_json(struct draft *d, struct str object, struct err *e)
     struct json_iter it = json_iter(value);
 
     while (json_next(&it)) {
-        if (field_of(it.key, 0) == FIELD_COUNT)
-            add_unknown(d, it.key, it.value);
+        if (field_of(it.key, 0) < FIELD_COUNT)
+            continue;
+        if (d->unknown.len)
+            buf_add_byte(&d->unknown, ',');
+        buf_add_byte(&d->unknown, '"');
+        buf_add_str(&d->unknown, it.key);
+        buf_add_c(&d->unknown, "\":");
+        add_on_one_line(&d->unknown, it.value);
     }
     return 0;
 }

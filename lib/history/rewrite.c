@@ -198,17 +198,6 @@ static int check_cancelled(const struct rewrite *r, struct err *e)
     return err_set(e, ERR_SIGNAL, "interrupted: '%s' is as it was", r->h->path);
 }
 
-static void report_line(struct rewrite *r, const struct scan *s, const struct line *l)
-{
-    r->next = scan_offset(s);
-    r->kept = false;
-    r->by->line(r->by->arg, r, l);
-    if (l->at < r->mark.from)
-        r->before = r->emitted;
-    r->changed = r->changed || !r->kept;
-    r->done = r->next;
-}
-
 /* Shows the lines from the end of the last pass up to `end`. A last line without a newline is shown
  * only under the lock: otherwise a writer may not have finished it. */
 static int pass(struct rewrite *r, off_t end, bool locked, struct err *e)
@@ -237,7 +226,13 @@ static int pass(struct rewrite *r, off_t end, bool locked, struct err *e)
             result = 0;
             break;
         }
-        report_line(r, &s, &l);
+        r->next = scan_offset(&s);
+        r->kept = false;
+        r->by->line(r->by->arg, r, &l);
+        if (l.at < r->mark.from)
+            r->before = r->emitted;
+        r->changed = r->changed || !r->kept;
+        r->done = r->next;
         result = ++lines % LINES_BETWEEN_LOOKS == 0 ? check_cancelled(r, e) : 0;
     }
     flush(r);
@@ -409,20 +404,6 @@ out:
     return result;
 }
 
-/* Returns 1, 0 or -1 as rewrite_run. */
-static int finish(struct rewrite *r, struct err *e)
-{
-    struct append a;
-    int result = -1;
-
-    if (lock_copy(r, &a, e) < 0)
-        return -1;
-    if (copy_rest(r, &a, e) == 0 && check_cancelled(r, e) == 0)
-        result = !r->changed ? 0 : put_in_place(r, &a, e) < 0 ? -1 : 1;
-    append_close(&a);
-    return result;
-}
-
 int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
 {
     struct rewrite r = {.h = h,
@@ -435,8 +416,10 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
                         .imported = BUF_INIT(SIZE_MAX),
                         .mark = MARK_INIT,
                         .quarantine = path_with_suffix(h->path, HISTORY_QUARANTINE)};
+    struct append a;
     struct stat st;
     off_t end;
+    bool locked = false;
     int result = -1;
 
     if (file_stat(h->dir_fd, h->path, &st) < 0 && errno == ENOENT) {
@@ -457,7 +440,12 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
         if (system_sync(r.fd) < 0)
             rewrite_failed(&r, errno, e);
         else
-            result = finish(&r, e);
+            locked = lock_copy(&r, &a, e) == 0;
+    }
+    if (locked) {
+        if (copy_rest(&r, &a, e) == 0 && check_cancelled(&r, e) == 0)
+            result = !r.changed ? 0 : put_in_place(&r, &a, e) < 0 ? -1 : 1;
+        append_close(&a);
     }
     if (r.name.len > 0)
         file_unlink(h->dir_fd, buf_c(&r.name));

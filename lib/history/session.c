@@ -419,23 +419,10 @@ int resume_choose(struct resume *r, const struct history *h, const struct resume
     return 0;
 }
 
-/* The history is locked. */
-static int join_or_lead(struct resume *r, struct history *h, struct err *e)
-{
-    struct buf id = BUF_INIT(BUF_SMALL);
-    int found = choose_current(&id, h, r->timeout_ms, e);
-
-    if (found > 0) {
-        buf_set(&r->id, buf_str(&id));
-        r->fresh = false;
-    }
-    buf_release(&id);
-    return found != 0 ? found : write_pointer(h, buf_str(&r->id), STR(""), e);
-}
-
 int resume_claim(struct resume *r, struct history *h, struct err *e)
 {
     struct append_wait wait = history_wait(h);
+    struct buf id = BUF_INIT(BUF_SMALL);
     struct append a;
     int result;
 
@@ -449,8 +436,15 @@ int resume_claim(struct resume *r, struct history *h, struct err *e)
         h->impatient = h->impatient || wait.timed_out;
         return -1;
     }
-    result = join_or_lead(r, h, e);
+    result = choose_current(&id, h, r->timeout_ms, e);
+    if (result > 0) {
+        buf_set(&r->id, buf_str(&id));
+        r->fresh = false;
+    } else if (result == 0) {
+        result = write_pointer(h, buf_str(&r->id), STR(""), e);
+    }
     append_close(&a);
+    buf_release(&id);
     r->make_current = result < 0;
     return result < 0 ? -1 : 0;
 }

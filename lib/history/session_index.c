@@ -89,20 +89,6 @@ static int open_new(int dir, const char *name)
     return fd;
 }
 
-/* Renames the new index over the old one if it is `whole`, otherwise removes it. Returns whether it
- * was renamed. */
-static bool close_new(const struct history *h, int fd, const char *name, bool whole)
-{
-    /* If it was removed meanwhile, a file of that name belongs to another program. */
-    bool ours = file_is_named(h->dir_fd, name, fd);
-    bool put = ours && whole && file_rename(h->dir_fd, name, h->index) == 0;
-
-    if (ours && !put)
-        file_unlink(h->dir_fd, name);
-    close(fd);
-    return put;
-}
-
 /* ---- the preamble ---- */
 
 /* Returns a checksum of the samples of the first `size` bytes; 0 on error. The first sample is at
@@ -680,12 +666,19 @@ static int make_index(struct session_index *x)
 {
     char *name = path_with_suffix(x->h->index, HISTORY_INDEX_MAKING);
     int fd = open_new(x->h->dir_fd, name), result = 1;
+    bool made, ours;
 
     if (fd >= 0) {
         drop_file(x);
         result = read_tail(x);
-        if (close_new(x->h, fd, name, result == 0 && write_file(x, fd)) && !is_current(x))
+        made = result == 0 && write_file(x, fd);
+        /* If it was removed meanwhile, a file of that name belongs to another program. */
+        ours = file_is_named(x->h->dir_fd, name, fd);
+        if (ours && !(made && file_rename(x->h->dir_fd, name, x->h->index) == 0))
+            file_unlink(x->h->dir_fd, name);
+        else if (ours && !is_current(x))
             file_unlink(x->h->dir_fd, x->h->index);
+        close(fd);
     }
     free(name);
     return result;
@@ -762,24 +755,12 @@ void session_index_discard(struct session_index *x)
     session_index_close(x);
 }
 
-/* Compares what the blocks hold with what they must hold. */
-static bool holds(struct session_index *x, struct str payload)
-{
-    for (uint64_t at = 0; at < payload.n; at += PAYLOAD) {
-        size_t n = payload.n - at < PAYLOAD ? (size_t)(payload.n - at) : PAYLOAD;
-        struct str bytes = get_bytes(x, at, n, x->header.at[INDEX_PARTS]);
-
-        if (!bytes.p || memcmp(bytes.p, payload.p + at, n) != 0)
-            return false;
-    }
-    return true;
-}
-
 bool session_index_is_wrong(const struct history *h)
 {
     struct buf payload = BUF_INIT(SIZE_MAX);
     struct session_index x;
     struct table_read r;
+    struct str rest = STR_NONE;
     bool wrong = false;
 
     if (!history_index(h) || !open_history(&x, h))
@@ -788,7 +769,14 @@ bool session_index_is_wrong(const struct history *h)
         r = (struct table_read){.scan = &x.scan, .to = (off_t)x.header.covered};
         if (session_table_read(&x.tail, &r) == 0) {
             add_payload(&payload, &x.tail);
-            wrong = !holds(&x, buf_str(&payload));
+            rest = buf_str(&payload);
+        }
+        for (uint64_t at = 0; rest.n > 0 && !wrong; at += PAYLOAD) {
+            size_t n = rest.n < PAYLOAD ? rest.n : PAYLOAD;
+            struct str bytes = get_bytes(&x, at, n, x.header.at[INDEX_PARTS]);
+
+            wrong = !bytes.p || memcmp(bytes.p, rest.p, n) != 0;
+            rest = str_skip(rest, n);
         }
     }
     buf_release(&payload);

@@ -179,17 +179,6 @@ static int format_lines(void *arg, off_t at, struct buf *lines, struct err *e)
     return 0;
 }
 
-static int read_end(const struct append *a, struct buf *tail, struct err *e)
-{
-    size_t size = (size_t)(a->end < TAIL_SIZE ? a->end : TAIL_SIZE);
-    ssize_t got = file_pread_full(a->fd, buf_room(tail, size), size, a->end - (off_t)size);
-
-    if (got < 0)
-        return err_sys(e, errno, "cannot read '%s'", a->path);
-    buf_grew(tail, (size_t)got);
-    return 0;
-}
-
 /* ---- the lock ---- */
 
 /* Does the text begin as a line that these programs write? With `torn` its end may be anywhere in
@@ -325,12 +314,16 @@ struct store_write {
 static int put_lines(struct store_write *w, store_lines_fn *fill, void *arg, struct buf *tail)
 {
     struct buf lines = BUF_INIT(SIZE_MAX), all = BUF_INIT(SIZE_MAX);
+    size_t size = (size_t)(w->a.end < TAIL_SIZE ? w->a.end : TAIL_SIZE);
+    ssize_t got = file_pread_full(w->a.fd, buf_room(tail, size), size, w->a.end - (off_t)size);
     int result = -1;
 
+    if (got < 0)
+        return err_sys(&w->e, errno, "cannot read '%s'", w->a.path);
+    buf_grew(tail, (size_t)got);
     partial_find(&w->left, w->h);
     partial_lines(&w->left, &all);
-    if (read_end(&w->a, tail, &w->e) == 0 &&
-        fill(arg, w->a.end + w->a.torn + (off_t)all.len, &lines, &w->e) == 0) {
+    if (fill(arg, w->a.end + w->a.torn + (off_t)all.len, &lines, &w->e) == 0) {
         if (all.len > 0)
             buf_add_str(&all, buf_str(&lines));
         w->any = all.len > 0 || lines.len > 0;

@@ -256,17 +256,6 @@ int thread_find(struct thread *t, const struct history *h, struct str session_id
 
 /* ---- news from other machines ---- */
 
-static void count_news(struct thread_news *n, const struct message *m)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    bool reset = message_is_reset(m);
-
-    n->resets += reset;
-    n->systems += m->role == ROLE_SYSTEM && (!reset || message_content(m, &scratch).n > 0);
-    n->replacing += m->field[FIELD_REPLACES].p && !message_is_title(m);
-    buf_release(&scratch);
-}
-
 int thread_find_news(struct thread_news *n, const struct history *h, struct str session_id,
                      struct str mark, const struct hash_map *own, struct err *e)
 {
@@ -274,7 +263,8 @@ int thread_find_news(struct thread_news *n, const struct history *h, struct str 
     struct session_lines lines = {0};
     struct session_index x;
     struct scan s;
-    bool indexed = session_index_open(&x, h), found;
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    bool indexed = session_index_open(&x, h), found, reset;
     int more = 0;
 
     if (indexed && session_index_lines(&x, session_id, &lines) == 0)
@@ -292,13 +282,18 @@ int thread_find_news(struct thread_news *n, const struct history *h, struct str 
             scan_from(&s, 0);
         while (more >= 0 && (more = scan_message(&s, &m, NULL, e)) > 0) {
             buf_set(&n->newest, m.id);
-            if (found && !hash_map_find(own, m.id))
-                count_news(n, &m);
+            if (!found || hash_map_find(own, m.id))
+                continue;
+            reset = message_is_reset(&m);
+            n->resets += reset;
+            n->systems += m.role == ROLE_SYSTEM && (!reset || message_content(&m, &scratch).n > 0);
+            n->replacing += m.field[FIELD_REPLACES].p && !message_is_title(&m);
         }
         message_release(&m);
         scan_close(&s);
     }
     if (indexed)
         session_index_close(&x);
+    buf_release(&scratch);
     return more;
 }

@@ -40,32 +40,28 @@ void titles_add(struct titles *t, const struct message *m)
     buf_release(&scratch);
 }
 
-/* Takes `[TIME,ID,TEXT]`. */
-static void add_written(struct titles *t, struct str element)
-{
-    struct json_iter it = json_iter(element);
-    struct buf id = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE);
-    int64_t time;
-
-    if (json_next(&it) && json_int(it.value, &time) && json_next(&it) &&
-        json_decode(it.value, &id) && json_next(&it) && json_decode(it.value, &text))
-        add_text(t, buf_str(&id), buf_str(&text), time);
-    buf_release(&id);
-    buf_release(&text);
-}
-
 void titles_add_known(struct titles *t, struct str known)
 {
     struct json_iter it = json_iter(known);
-    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct buf id = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE);
+    int64_t time;
 
     while (!it.object && json_next(&it)) {
+        buf_clear(&id);
+        buf_clear(&text);
         if (json_type(it.value) == JSON_STRING)
-            hash_map_add(&t->replaced, json_text(it.value, &scratch));
-        else if (json_type(it.value) == JSON_ARRAY)
-            add_written(t, it.value);
+            hash_map_add(&t->replaced, json_text(it.value, &id));
+        if (json_type(it.value) != JSON_ARRAY)
+            continue;
+
+        struct json_iter title = json_iter(it.value);
+
+        if (json_next(&title) && json_int(title.value, &time) && json_next(&title) &&
+            json_decode(title.value, &id) && json_next(&title) && json_decode(title.value, &text))
+            add_text(t, buf_str(&id), buf_str(&text), time);
     }
-    buf_release(&scratch);
+    buf_release(&id);
+    buf_release(&text);
 }
 
 static bool is_replaced(const struct titles *t, const struct title *title)

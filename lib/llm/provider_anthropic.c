@@ -181,22 +181,6 @@ static void compose_call(struct composer *c, struct str call, struct str own)
     wire_call_release(&w);
 }
 
-/* Adds the blocks of a response in their order, signed ones byte for byte, because the API refuses
- * a thinking block that was moved ("... cannot be modified"). A call is taken from `calls` instead,
- * where its id is the same as in its result. */
-static void compose_blocks(struct composer *c, struct str blocks, struct json_iter *calls)
-{
-    for (struct json_iter it = json_iter(blocks); !it.object && json_next(&it);) {
-        if (json_type(it.value) != JSON_OBJECT || json_has_type(it.value, OPAQUE_BOUND) ||
-            json_has_type(it.value, OPAQUE_CONTAINER))
-            continue;
-        if (!json_has_type(it.value, "tool_use"))
-            cjson_push(compose_open_blocks(c), cjson_raw(it.value));
-        else if (json_next(calls))
-            compose_call(c, calls->value, it.value);
-    }
-}
-
 /* Returns the blocks of the message that go back, or STR_NONE. They do if the same server wrote
  * them after the same request as now (platform documentation, "Preserved thinking": a thinking
  * block is refused if the system prompt, the tools or a message before it changed; thinking may be
@@ -227,7 +211,18 @@ static void compose_answer(struct composer *c, size_t at)
         return;
     compose_turn(c, ROLE_ASSISTANT);
     blocks = blocks_to_send(c, at);
-    compose_blocks(c, blocks, &calls);
+    /* The blocks of a response keep their order, and signed ones their bytes, because the API
+     * refuses a thinking block that was moved ("... cannot be modified"). A call is taken from
+     * `calls` instead, where its id is the same as in its result. */
+    for (it = json_iter(blocks); !it.object && json_next(&it);) {
+        if (json_type(it.value) != JSON_OBJECT || json_has_type(it.value, OPAQUE_BOUND) ||
+            json_has_type(it.value, OPAQUE_CONTAINER))
+            continue;
+        if (!json_has_type(it.value, "tool_use"))
+            cjson_push(compose_open_blocks(c), cjson_raw(it.value));
+        else if (json_next(&calls))
+            compose_call(c, calls.value, it.value);
+    }
     /* The summaries of a compaction stand for all before them ("Compaction") and are bound to
      * nothing. */
     it = json_iter(blocks.p ? STR_NONE : context_blocks(m, c->asked));

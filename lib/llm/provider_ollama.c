@@ -43,16 +43,6 @@ static void set_calls(cJSON *message, struct str calls, struct call_ids *ids)
     cjson_set(message, "tool_calls", array);
 }
 
-/* The thinking before a call goes back with it ("Thinking", "Tool calling": the whole message is
- * appended). */
-static void set_earlier_thinking(cJSON *message, struct str blocks)
-{
-    for (struct json_iter it = json_iter(blocks); json_next(&it);)
-        if (json_has_type(it.value, "reasoning_content") &&
-            json_type(json_get(it.value, "text")) == JSON_STRING)
-            cjson_set_raw(message, "thinking", json_get(it.value, "text"));
-}
-
 static void set_images(cJSON *message, const struct context_message *m)
 {
     struct buf json = BUF_INIT(SIZE_MAX);
@@ -85,11 +75,17 @@ static cJSON *ollama_message(const struct context_message *m, struct context_ser
                              struct call_ids *ids)
 {
     cJSON *message = wire_message(m->role, (struct str){m->content, m->n});
+    struct json_iter it;
 
     if (m->role == ROLE_TOOL) {
         wire_set_result(message, ids, "tool_call_id", "tool_name");
     } else if (m->tool_calls) {
-        set_earlier_thinking(message, context_blocks(m, asked));
+        /* The thinking before a call goes back with it ("Thinking", "Tool calling": the whole
+         * message is appended). */
+        for (it = json_iter(context_blocks(m, asked)); json_next(&it);)
+            if (json_has_type(it.value, "reasoning_content") &&
+                json_type(json_get(it.value, "text")) == JSON_STRING)
+                cjson_set_raw(message, "thinking", json_get(it.value, "text"));
         set_calls(message, str_of(m->tool_calls), ids);
     } else if (m->attachments_count > 0) {
         set_images(message, m);

@@ -620,14 +620,6 @@ static bool leaves_tool(const struct provider *p, const struct ask *ask, struct 
 /* The name of a tool in a text: `function 'x'`, `tool x`, `name: x`, `x: ...` at the beginning. */
 #define TOOL_NAMED "(?:(?<=" QUOTE "|: |ool |nction )|^(?=[\\w-]+:))\\Q%.*s\\E(?![\\w-])"
 
-static bool names_tool(struct str text, struct str name)
-{
-    struct str found;
-    size_t from = 0;
-
-    return name.n > 0 && find_next(text, &from, &found, TOOL_NAMED, (int)name.n, name.p);
-}
-
 /* Sends fewer tools than `count`. */
 static void learn_many_tools(struct reading *r, size_t count)
 {
@@ -704,9 +696,13 @@ static void learn_tools(struct reading *r)
            find_next(r->reply, &from, &found, "%s", TOOL_PLACE))
         leaves_tool(r->provider, r->ask,
                     json_at(list, (size_t)(number_of(found) - str_ends(found, STR(".member")))), r);
-    for (struct json_iter it = json_iter(list); by_name && json_next(&it);)
-        if ((by_schema && count == 1) || names_tool(text, name_of_tool(it.value, &scratch)))
+    for (struct json_iter it = json_iter(list); by_name && json_next(&it);) {
+        struct str name = name_of_tool(it.value, &scratch);
+
+        if ((by_schema && count == 1) ||
+            (name.n > 0 && find_next(text, &(size_t){0}, &found, TOOL_NAMED, (int)name.n, name.p)))
             leaves_tool(r->provider, r->ask, it.value, r);
+    }
     if (by_schema && !r->learned)
         learn_property(r, list);
     if (r->learned)

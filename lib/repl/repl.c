@@ -171,24 +171,12 @@ static void recall(void *arg, struct str text)
     line_remember(arg, text);
 }
 
-static void remember_prompt(struct repl *r, char **path, struct str text)
-{
-    struct err e = ERR_INIT;
-
-    if (!line_remember(r->line, text) || !*path || input_history_add(*path, text, &e) == 0)
-        return;
-    /* The error is reported only once. */
-    warn_err(&e);
-    err_release(&e);
-    free(*path);
-    *path = NULL;
-}
-
 /* ---- the conversation ---- */
 
 static void hold_conversation(struct repl *r, char **path)
 {
     struct buf text = BUF_INIT(PROMPT_MAX);
+    struct err e = ERR_INIT;
     enum line_came came;
     struct str trimmed;
 
@@ -205,7 +193,13 @@ static void hold_conversation(struct repl *r, char **path)
         trimmed = trim_lines(buf_str(&text));
         if (came != LINE_TEXT || str_trim(trimmed).n == 0)
             continue;
-        remember_prompt(r, path, trimmed);
+        if (line_remember(r->line, trimmed) && *path && input_history_add(*path, trimmed, &e) < 0) {
+            /* The error is reported only once. */
+            warn_err(&e);
+            err_release(&e);
+            free(*path);
+            *path = NULL;
+        }
         run_typed(r, trimmed);
     }
     buf_release(&text);

@@ -645,14 +645,6 @@ struct chosen {
         .content = BUF_INIT(SIZE_MAX)                                                              \
     }
 
-static void chosen_release(struct chosen *c)
-{
-    buf_release(&c->line);
-    buf_release(&c->history);
-    buf_release(&c->session);
-    buf_release(&c->content);
-}
-
 static bool chosen_parse(struct chosen *c)
 {
     static const char *const keys[] = {"action", "history", "session_id", "content"};
@@ -758,5 +750,8 @@ void repl_browse(struct repl *r, struct str query)
         load_by_id(r, &c.session);
     else if (status == 0)
         continue_elsewhere(r, &c);
-    chosen_release(&c);
+    buf_release(&c.line);
+    buf_release(&c.history);
+    buf_release(&c.session);
+    buf_release(&c.content);
 }

@@ -738,43 +738,7 @@ static int read_strays(struct folder *f, struct copy *c, enum fact_kind kind, st
     return result < 0 ? -1 : 0;
 }
 
-/* Reads everything new: the deletions first, so that no line is stored that is erased then. */
-static int read_all(struct folder *f, struct err *e)
-{
-    for (enum fact_kind kind = 0; kind < FACT_KINDS; kind++) {
-        for (size_t i = 0; i < f->count; i++)
-            if (read_copy(f, &f->copies[i], kind, e) < 0 ||
-                read_strays(f, &f->copies[i], kind, e) < 0)
-                return -1;
-        if (merge_store(f->merge, e) < 0)
-            return -1;
-    }
-    digests_sort(&f->known);
-    return 0;
-}
-
-/* Counts the lines that no machine had in the folder. */
-static void count_sent(struct folder *f)
-{
-    struct merge_count *count = merge_counts(f->merge);
-    size_t from = f->lines_then > count->gone ? f->lines_then - (size_t)count->gone : 0;
-
-    for (size_t i = from; i < merge_facts(f->merge, FACT_LINE); i++)
-        count->sent += !digests_have(&f->known, merge_digest(f->merge, FACT_LINE, i));
-}
-
 /* ---- the name of this machine ---- */
-
-/* The same folder can have several paths, so the runs of all folders are in one file. */
-static int read_runs(struct folder *f, struct err *e)
-{
-    struct buf name = BUF_INIT(BUF_SMALL);
-
-    buf_addf(&name, "%016" PRIx64 ".runs", checksum(str_of(f->job->name), 0));
-    f->runs_path = sync_state_file(f->job->history, buf_c(&name), e);
-    buf_release(&name);
-    return f->runs_path && file_read_state(f->runs_path, &f->runs, e) >= 0 ? 0 : -1;
-}
 
 /* Remembers this run, before the index has it. */
 static int begin_run(struct folder *f, struct err *e)
@@ -1214,6 +1178,7 @@ static void find_all_strays(struct folder *f)
 /* Reads the folder, and writes what this machine has. */
 static int exchange(struct folder *f, struct err *e)
 {
+    struct merge_count *count;
     struct copy *own;
 
     read_state(f);
@@ -1223,11 +1188,23 @@ static int exchange(struct folder *f, struct err *e)
     if (own)
         own->waits = false; /* this machine writes the rest of a cut index again */
     find_all_strays(f);
-    if (read_all(f, e) < 0)
-        return -1;
+    /* The deletions come first, so that no line is stored that is erased then. */
+    for (enum fact_kind kind = 0; kind < FACT_KINDS; kind++) {
+        for (size_t i = 0; i < f->count; i++)
+            if (read_copy(f, &f->copies[i], kind, e) < 0 ||
+                read_strays(f, &f->copies[i], kind, e) < 0)
+                return -1;
+        if (merge_store(f->merge, e) < 0)
+            return -1;
+    }
+    digests_sort(&f->known);
     if (f->unwritable && !f->job->options.dry_run)
         return 0;
-    count_sent(f);
+    /* Only lines that no machine had in the folder count. */
+    count = merge_counts(f->merge);
+    for (size_t i = f->lines_then > count->gone ? f->lines_then - (size_t)count->gone : 0;
+         i < merge_facts(f->merge, FACT_LINE); i++)
+        count->sent += !digests_have(&f->known, merge_digest(f->merge, FACT_LINE, i));
     if (f->job->options.dry_run)
         return 0;
     if (write_copy(f, e) < 0 || write_state(f, e) < 0)
@@ -1238,9 +1215,14 @@ static int exchange(struct folder *f, struct err *e)
 static int run(struct folder *f, struct err *e)
 {
     struct sync_job *job = f->job;
+    struct buf name = BUF_INIT(BUF_SMALL);
     int result = -1;
 
-    if (read_runs(f, e) == 0)
+    /* The same folder can have several paths, so the runs of all folders are in one file. */
+    buf_addf(&name, "%016" PRIx64 ".runs", checksum(str_of(job->name), 0));
+    f->runs_path = sync_state_file(job->history, buf_c(&name), e);
+    buf_release(&name);
+    if (f->runs_path && file_read_state(f->runs_path, &f->runs, e) >= 0)
         f->merge = merge_open(job->history, &job->options, e);
     if (f->merge)
         merge_report_refused(f->merge);

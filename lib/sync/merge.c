@@ -458,31 +458,23 @@ static int load(struct merge *m, struct err *e)
     return 0;
 }
 
-/* Opens the history again. Returns 1; 0 if it does not exist; -1 with *e set. */
-static int open_again(struct merge *m, struct stat *st, struct err *e)
+/* Opens the history again, and brings the facts up to its end. */
+static int refresh(struct merge *m, struct err *e)
 {
     struct err why = ERR_INIT;
+    struct stat st;
     int missing = 0;
 
     file_close(m->fd);
-    m->fd = file_open_regular_at(m->h->dir_fd, m->h->path, O_RDONLY, 0, st, &missing, &why);
+    m->fd = file_open_regular_at(m->h->dir_fd, m->h->path, O_RDONLY, 0, &st, &missing, &why);
     if (m->fd < 0 && missing != ENOENT)
         err_set(e, why.kind, "%s", err_text(&why));
     err_release(&why);
-    return m->fd >= 0 ? 1 : missing == ENOENT ? 0 : -1;
-}
-
-/* Brings the facts up to the end of the history. */
-static int refresh(struct merge *m, struct err *e)
-{
-    struct stat st;
-    int result = open_again(m, &st, e);
-
-    if (result < 0)
+    if (m->fd < 0 && missing != ENOENT)
         return -1;
-    if (result == 0 || !still_covers(&m->covered, m->fd, &st))
+    if (m->fd < 0 || !still_covers(&m->covered, m->fd, &st))
         forget(m);
-    if (result == 0 || m->covered.end >= (uint64_t)st.st_size)
+    if (m->fd < 0 || m->covered.end >= (uint64_t)st.st_size)
         return 0;
     if (load(m, e) < 0 || extend(m, e) < 0)
         return -1;
@@ -644,15 +636,6 @@ static int catch_up(struct merge *m, struct err *e)
 
 /* ---- opening ---- */
 
-static int check_place(struct history *h, struct err *e)
-{
-    if (h->nowhere)
-        return err_set(e, ERR_FAILURE, "%s", h->nowhere);
-    if (!h->safe)
-        return err_set(e, ERR_USAGE, "'%s' is not one of your own histories", h->path);
-    return store_check(h, e);
-}
-
 void merge_report_refused(struct merge *m)
 {
     uint64_t n = m->covered.refused;
@@ -671,7 +654,15 @@ struct merge *merge_open(struct history *h, const struct merge_options *o, struc
     struct scan s;
     int fd;
 
-    if (check_place(h, e) < 0)
+    if (h->nowhere) {
+        err_set(e, ERR_FAILURE, "%s", h->nowhere);
+        return NULL;
+    }
+    if (!h->safe) {
+        err_set(e, ERR_USAGE, "'%s' is not one of your own histories", h->path);
+        return NULL;
+    }
+    if (store_check(h, e) < 0)
         return NULL;
     if (!o->dry_run && (store_enter(h, e) < 0 || store_recover(h, e) < 0))
         return NULL;
