@@ -206,30 +206,48 @@ static void add_when(struct buf *out, int64_t used, int64_t now, size_t columns)
     buf_release(&text);
 }
 
-/* Begins a row with the time, and `next` after it. */
-static void begin_list_row(struct browse_lines *l, int64_t time, const char *next,
+/* Adds the sign of a session that is marked or to be deleted, or a blank; nothing if no session
+ * is. */
+static void add_sign(struct browse_lines *l, size_t history, struct str id,
+                     const struct browse_rows *how)
+{
+    const struct browse_mark *mark = browse_marks_find(how->marks, history, id);
+    bool deleted = mark && mark->deletion > 0, marked = mark && mark->marked;
+
+    if (how->marks && how->marks->marked + how->marks->deleted > 0)
+        browse_lines_put(l, deleted ? STR("D ") : marked ? STR("* ") : STR("  "), BROWSE_BOLD);
+}
+
+/* Begins a row with the sign of its session and the time. */
+static void begin_list_row(struct browse_lines *l, int64_t time, size_t history, struct str id,
                            const struct browse_rows *how)
 {
     struct browse_layout plain = {.width = how->columns};
     struct buf text = BUF_INIT(BUF_SMALL);
 
     browse_lines_add_one(l, STR_NONE, &plain);
+    add_sign(l, history, id, how);
     add_when(&text, time, how->now, how->columns < NARROW ? 8 : 10);
-    buf_add_c(&text, next);
     browse_lines_put(l, buf_str(&text), BROWSE_DIM);
     buf_release(&text);
 }
 
-/* Adds the name of the history, or its end, if the rows have it. */
+/* Adds the name of the history if the rows have it, or as many of the last parts of the path as
+ * fit. */
 static void add_history(struct browse_lines *l, size_t history, const struct browse_rows *how)
 {
     struct buf name = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE), end = BUF_INIT(BUF_LINE);
+    size_t columns = how->columns / PLACE_PART;
+    struct str rest;
 
     if (!how->places)
         return;
     history_name_add(&name, &how->places[history]);
     vis_add_line(&text, buf_str(&name), true);
-    wide_add_end(&end, buf_str(&text), how->columns / PLACE_PART);
+    rest = buf_str(&text);
+    while (wide_columns(rest) > columns && memchr(rest.p, '/', rest.n))
+        (void)str_cut(&rest, '/');
+    wide_add_end(&end, rest, columns);
     buf_add_byte(&end, ' ');
     browse_lines_put(l, buf_str(&end), BROWSE_TOOL);
     buf_release(&name);
@@ -239,13 +257,16 @@ static void add_history(struct browse_lines *l, size_t history, const struct bro
 
 void browse_row_session(struct browse_lines *l, const struct row *r, const struct browse_rows *how)
 {
-    struct browse_layout plain = {.width = how->columns};
+    const struct browse_mark *mark = browse_marks_find(how->marks, r->history, r->session->id);
+    struct browse_layout plain = {.width = how->columns,
+                                  .styles = mark && mark->deletion > 0 ? BROWSE_DIM : 0};
     struct buf count = BUF_INIT(BUF_SMALL);
     int64_t used = 0;
 
     buf_addf(&count, " %4" PRIu64 "  ", r->session->count);
     (void)time_parse_iso(r->session->last_used, &used);
-    begin_list_row(l, used, buf_c(&count), how);
+    begin_list_row(l, used, r->history, r->session->id, how);
+    browse_lines_put(l, buf_str(&count), BROWSE_DIM);
     add_history(l, r->history, how);
     if (r->session->came)
         browse_lines_put(l, STR("(came with the repository) "), BROWSE_TOOL);
@@ -292,10 +313,12 @@ void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, bool fol
 
     if (follows) {
         browse_lines_add_one(l, STR_NONE, &marked);
+        add_sign(l, h->history, h->session, how);
         browse_lines_put(l, how->columns < NARROW ? STR("       ") : STR("         "), BROWSE_DIM);
         browse_lines_put(l, STR("\xe2\x94\x94 "), BROWSE_DIM);
     } else {
-        begin_list_row(l, h->time, " ", how);
+        begin_list_row(l, h->time, h->history, h->session, how);
+        browse_lines_put(l, STR(" "), BROWSE_DIM);
     }
     browse_lines_put(l, str_of(short_roles[role]), browse_role_styles(role));
     if (!follows)

@@ -13,6 +13,7 @@
 #include "chathist/cli/session_rows.h"
 #include "chathist/history/location.h"
 #include "chathist/search/search.h"
+#include "browse/marks.h"
 #include "browse/text.h"
 
 /* The orders of the sessions. */
@@ -60,13 +61,15 @@ size_t browse_hits_find(const struct browse_hits *h, size_t history, struct str 
 /* How the rows of a list are drawn. */
 struct browse_rows {
     size_t columns;
-    int64_t now;                  /* in microseconds since 1970 */
-    const struct history *places; /* the name of its history is in each row; NULL: it is not */
+    int64_t now;                      /* in microseconds since 1970 */
+    const struct history *places;     /* the name of its history is in each row; NULL: it is not */
+    const struct browse_marks *marks; /* may be NULL */
 };
 
 /* Each appends one line. For a session: last use, number of messages, history, title or preview.
  * For a hit: time, role, history, and the snippet with the match marked; `follows`: it stands below
- * a hit of the same session, and leaves out time and history. */
+ * a hit of the same session, and leaves out time and history. If any session is marked or to be
+ * deleted, each row begins with two columns for `*` and `D`. */
 void browse_row_session(struct browse_lines *l, const struct row *r, const struct browse_rows *how);
 void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, bool follows,
                     const struct browse_rows *how);

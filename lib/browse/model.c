@@ -75,6 +75,7 @@ void browse_release(struct browse *b)
     session_rows_release(&b->sessions, b->histories);
     browse_hits_release(&b->hits);
     browse_pane_release(&b->pane);
+    browse_marks_release(&b->marks);
     buf_release(&b->status);
     buf_release(&b->searched);
     buf_release(&b->instead);
@@ -101,9 +102,28 @@ void browse_ask(struct browse *b, enum browse_command command)
     b->mode = BROWSE_ASKING;
 }
 
+bool browse_subject(const struct browse *b, size_t number, size_t *history, struct str *id)
+{
+    if (!b->subject.marked) {
+        *history = b->subject.history;
+        *id = buf_str(&b->subject.id);
+        return number == 0;
+    }
+    for (size_t i = 0; i < b->marks.count; i++) {
+        const struct browse_mark *one = &b->marks.at[i];
+
+        if (!one->marked || number-- > 0)
+            continue;
+        *history = one->history;
+        *id = one->id;
+        return true;
+    }
+    return false;
+}
+
 void browse_add_file_name(struct buf *out, const struct browse *b)
 {
-    struct str id = buf_str(&b->subject.id);
+    struct str id = b->subject.marked ? STR("sessions") : buf_str(&b->subject.id);
 
     for (size_t i = 0; i < id.n && i < NAME_MAX_BYTES; i++)
         buf_add_byte(out, id.p[i] == '/' ? '_' : id.p[i]);
@@ -181,10 +201,9 @@ static void set_focus(struct browse *b, enum browse_focus focus)
         browse_resize(b, b->rows, b->columns);
 }
 
-bool browse_chosen(const struct browse *b, size_t *history, struct str *id)
+/* Gets the session of a line of the list. Returns false below the last one. */
+static bool session_of_line(const struct browse *b, size_t at, size_t *history, struct str *id)
 {
-    size_t at = browse_list(b)->at;
-
     if (at >= browse_list_count(b))
         return false;
     if (b->searching) {
@@ -195,6 +214,11 @@ bool browse_chosen(const struct browse *b, size_t *history, struct str *id)
         *id = b->sessions.at[at].session->id;
     }
     return true;
+}
+
+bool browse_chosen(const struct browse *b, size_t *history, struct str *id)
+{
+    return session_of_line(b, browse_list(b)->at, history, id);
 }
 
 /* ---- the messages ---- */
@@ -705,27 +729,175 @@ static void next_order(struct browse *b)
     browse_choose(b, 0);
 }
 
-/* Asks a question about the chosen session: for a file name, whether to delete it, what to copy. */
+/* Makes the sessions on which a command acts the subject: in the list the marked ones, if any are;
+ * else the chosen one. Returns false without one. */
+static bool set_subject(struct browse *b)
+{
+    struct str id = STR("");
+    bool is = browse_chosen(b, &b->subject.history, &id);
+
+    b->subject.marked = b->focus != BROWSE_TEXT && b->marks.marked > 0;
+    buf_set(&b->subject.id, id);
+    return is || b->subject.marked;
+}
+
+/* Asks for the name of a file for an export, or what to copy. */
 static void ask_of_session(struct browse *b, enum browse_command command)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
-    struct str id;
 
-    if (!browse_chosen(b, &b->subject.history, &id)) {
-        browse_say(b, command == BROWSE_EXPORT   ? "there is no session to export"
-                      : command == BROWSE_DELETE ? "there is no session to delete"
-                                                 : "there is nothing to copy");
-        return;
-    }
-    buf_set(&b->subject.id, id);
-    if (command == BROWSE_DELETE) {
-        browse_ask(b, BROWSE_DELETE);
+    if (!set_subject(b)) {
+        browse_say(b, command == BROWSE_EXPORT ? "there is no session to export"
+                                               : "there is nothing to copy");
         return;
     }
     b->mode = command == BROWSE_EXPORT ? BROWSE_NAMING : BROWSE_COPYING;
     browse_add_file_name(&name, b);
     browse_edit_set(&b->name, buf_str(&name));
+    b->name.chosen = true;
     buf_release(&name);
+}
+
+/* ---- marks ---- */
+
+/* Returns the title of a session that is listed, else its id. */
+static struct str label_of(const struct browse *b, size_t history, struct str id)
+{
+    size_t place = browse_sessions_find(&b->sessions, history, id);
+
+    return place == SIZE_MAX ? id : session_label(b->sessions.at[place].session);
+}
+
+/* Says that a session, or several, will be deleted or stay. */
+static void say_of_sessions(struct browse *b, size_t count, size_t history, struct str id,
+                            const char *one, const char *several)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+    struct str label = label_of(b, history, id);
+
+    if (count == 1)
+        buf_addf(&text, "'%.*s' %s", (int)label.n, label.p, one);
+    else
+        buf_addf(&text, "%zu sessions %s", count, several);
+    browse_say(b, buf_c(&text));
+    buf_release(&text);
+}
+
+/* Chooses the first line of the next session. */
+static void choose_next_session(struct browse *b)
+{
+    size_t at = browse_list(b)->at;
+
+    do
+        at++;
+    while (b->searching && at < b->hits.count && b->hits.at[at].group == b->hits.at[at - 1].group);
+    if (at < browse_list_count(b))
+        browse_choose(b, at);
+}
+
+static void mark_chosen(struct browse *b)
+{
+    const struct browse_mark *mark;
+    size_t history;
+    struct str id;
+
+    if (!browse_chosen(b, &history, &id))
+        return;
+    mark = browse_marks_find(&b->marks, history, id);
+    browse_marks_set(&b->marks, history, id, !mark || !mark->marked);
+    choose_next_session(b);
+}
+
+/* Marks the sessions of all lines; if all are marked, unmarks them. */
+static void mark_all(struct browse *b)
+{
+    bool mark = false;
+    size_t history;
+    struct str id;
+
+    for (size_t i = 0; !mark && session_of_line(b, i, &history, &id); i++) {
+        const struct browse_mark *one = browse_marks_find(&b->marks, history, id);
+
+        mark = !one || !one->marked;
+    }
+    for (size_t i = 0; session_of_line(b, i, &history, &id); i++)
+        browse_marks_set(&b->marks, history, id, mark);
+}
+
+/* Has the sessions deleted when the browser is left; the chosen one alone stays if it was to be
+ * deleted. */
+static void delete_sessions(struct browse *b)
+{
+    struct browse_marks *m = &b->marks;
+    size_t count = 1, history = 0;
+    const struct browse_mark *one;
+    struct str id = STR("");
+
+    if (!set_subject(b)) {
+        browse_say(b, "there is no session to delete");
+        return;
+    }
+    (void)browse_subject(b, 0, &history, &id);
+    one = browse_marks_find(m, history, id);
+    if (b->subject.marked) {
+        count = m->marked;
+        browse_marks_delete_marked(m);
+    } else if (one && one->deletion > 0) {
+        browse_marks_delete(m, history, id, 0);
+        say_of_sessions(b, 1, history, id, "stays", "");
+        return;
+    } else {
+        browse_marks_delete(m, history, id, ++m->deletions);
+    }
+    say_of_sessions(b, count, history, id, "is deleted when you leave; u: undo",
+                    "are deleted when you leave; u: undo");
+    if (!b->subject.marked && b->focus != BROWSE_TEXT)
+        choose_next_session(b);
+}
+
+static void undo_deletion(struct browse *b)
+{
+    size_t before = b->marks.deleted, place;
+    const struct browse_mark *kept = browse_marks_undo(&b->marks);
+
+    if (!kept) {
+        browse_say(b, "there is nothing to undo");
+        return;
+    }
+    say_of_sessions(b, before - b->marks.deleted, kept->history, kept->id, "stays", "stay");
+    place = b->searching || b->focus == BROWSE_TEXT
+                ? SIZE_MAX
+                : browse_sessions_find(&b->sessions, kept->history, kept->id);
+    if (place != SIZE_MAX)
+        browse_choose(b, place);
+}
+
+/* Returns a command that leaves the browser or continues a session, for the caller: at once, or
+ * after the question about what is to be deleted. */
+static enum browse_command leave(struct browse *b, enum browse_command command)
+{
+    bool leaves = command == BROWSE_CLOSE || command == BROWSE_LOAD || command == BROWSE_PROMPT ||
+                  command == BROWSE_ENTER;
+    bool uses = command == BROWSE_LOAD || command == BROWSE_CHAT || command == BROWSE_ENTER;
+    const struct browse_mark *chosen = NULL;
+    size_t history;
+    struct str id;
+
+    b->subject.marked = false;
+    if ((command == BROWSE_ENTER && !b->for_chat) || command == BROWSE_PROMPT ||
+        command == BROWSE_COPY)
+        (void)set_subject(b);
+    if (browse_chosen(b, &history, &id))
+        chosen = browse_marks_find(&b->marks, history, id);
+    if (uses && !b->subject.marked && chosen && chosen->deletion > 0) {
+        browse_say(b, "this session is to be deleted; d keeps it");
+        return BROWSE_NOTHING;
+    }
+    if (!leaves || b->marks.deleted == 0)
+        return command;
+    b->leaving = command;
+    browse_ask(b, BROWSE_DELETE);
+    return BROWSE_NOTHING;
 }
 
 /* The data that a command needs. */
@@ -737,6 +909,17 @@ enum needs {
     NEEDS_HITS,     /* the messages, and the number of hits in each */
 };
 
+unsigned browse_now(const struct browse *b)
+{
+    return (b->choosing ? BROWSE_NOW_CHOOSING : BROWSE_NOW_NOT_CHOOSING) |
+           (b->marks.marked > 0 ? BROWSE_NOW_MARKED : BROWSE_NOW_UNMARKED) |
+           (browse_list_count(b) > 0 ? BROWSE_NOW_SESSION : 0) |
+           (browse_message(b) ? BROWSE_NOW_MESSAGE : 0) |
+           (b->found || b->searched.len > 0 ? BROWSE_NOW_SEARCH : 0) |
+           (b->histories > 1 ? BROWSE_NOW_HISTORIES : 0) |
+           (b->marks.deleted > 0 ? BROWSE_NOW_DELETED : 0);
+}
+
 static enum needs needs_of(const struct browse *b, struct browse_ahead a)
 {
     enum browse_command command = a.command;
@@ -746,8 +929,11 @@ static enum needs needs_of(const struct browse *b, struct browse_ahead a)
     switch (command) {
     case BROWSE_ENTER:
         return a.focus == BROWSE_TEXT || b->choosing ? NEEDS_MESSAGES : NEEDS_NOTHING;
-    case BROWSE_EXPORT:
+    case BROWSE_MARK:
+    case BROWSE_MARK_ALL:
     case BROWSE_DELETE:
+        return NEEDS_LINES;
+    case BROWSE_EXPORT:
         return NEEDS_SESSION;
     case BROWSE_NEXT_HIT:
     case BROWSE_LAST_HIT:
@@ -767,11 +953,13 @@ static enum needs needs_of(const struct browse *b, struct browse_ahead a)
 static bool has_target(struct browse *b, enum browse_command command)
 {
     size_t count = browse_list_count(b), rows = browse_areas(b).list.rows;
-    size_t to = line_below(b, lines_of(command, rows));
+    bool one = command == BROWSE_MARK || command == BROWSE_DELETE;
+    size_t to = line_below(b, one ? 0 : lines_of(command, rows));
 
     if (!b->searching || b->hits_done || to < count || count >= BROWSE_HITS_MAX)
         return true;
-    want_hits(b, command == BROWSE_LAST ? BROWSE_HITS_MAX : 2 * count);
+    want_hits(b,
+              command == BROWSE_LAST || command == BROWSE_MARK_ALL ? BROWSE_HITS_MAX : 2 * count);
     return false;
 }
 
@@ -870,16 +1058,28 @@ static enum browse_command carry_out(struct browse *b, enum browse_command key_c
         go_back(b);
         break;
     case BROWSE_EXPORT:
-    case BROWSE_DELETE:
     case BROWSE_COPY_PART:
         ask_of_session(b, command);
+        break;
+    case BROWSE_MARK:
+        mark_chosen(b);
+        break;
+    case BROWSE_MARK_ALL:
+        mark_all(b);
+        break;
+    case BROWSE_DELETE:
+        delete_sessions(b);
+        break;
+    case BROWSE_UNDO:
+        undo_deletion(b);
         break;
     case BROWSE_HELP:
         b->mode = BROWSE_HELPING;
         b->help_top = 0;
+        b->help_all = false;
         break;
     default:
-        return command;
+        return leave(b, command);
     }
     return BROWSE_NOTHING;
 }
@@ -926,7 +1126,12 @@ static enum browse_command press_help(struct browse *b, int32_t key)
     size_t rows = b->rows > 2 ? b->rows - 2 : 1, last;
     struct browse_lines lines = {0};
 
-    browse_help(&lines, b->columns);
+    if (key == '?' && !b->help_all) {
+        b->help_all = true;
+        b->help_top = 0;
+        return BROWSE_NOTHING;
+    }
+    browse_help(&lines, b->focus, b->help_all ? BROWSE_NOW_ALL : browse_now(b), b->columns);
     last = less(lines.count, rows);
     browse_lines_release(&lines);
     if (command == BROWSE_CANCEL || command == BROWSE_SUSPEND || command == BROWSE_REDRAW)
@@ -978,7 +1183,8 @@ static void drop_ahead(struct browse *b, enum browse_command command)
     if (edits || command == BROWSE_BACK || command == BROWSE_ROLE || command == BROWSE_SCOPE ||
         command == BROWSE_ORDER)
         b->ahead_count = 0;
-    while (to_end && last_needs(b) == NEEDS_LINES)
+    while (to_end && last_needs(b) == NEEDS_LINES &&
+           b->ahead[b->ahead_count - 1].command <= BROWSE_LAST)
         b->ahead_count--;
 }
 
@@ -1024,6 +1230,13 @@ static enum browse_command press_in_mode(struct browse *b, int32_t key)
     }
     asks = b->mode == BROWSE_ASKING;
     b->mode = BROWSE_NORMAL;
+    b->deletes = asks && b->asked == BROWSE_DELETE && (key == 'y' || key == 'Y');
+    if (asks && b->asked == BROWSE_DELETE && (key == 'n' || key == 'N'))
+        browse_marks_keep(&b->marks);
+    else if (asks && b->asked == BROWSE_DELETE && !b->deletes)
+        return BROWSE_NOTHING;
+    if (asks && b->asked == BROWSE_DELETE)
+        return b->leaving;
     if (asks)
         return key == 'y' || key == 'Y' ? b->asked : BROWSE_NOTHING;
     return key == 'm'   ? BROWSE_COPY
