@@ -94,6 +94,8 @@ static const struct {
      "Enter choose"},
     {IN_BOX | IN_LIST, NOW(NOT_CHOOSING), "Enter", "to the messages", "Enter open"},
     {IN_TEXT, NOW(NOT_CHOOSING), "Enter", "load, as L", "Enter load"},
+    {IN_LIST, NOW(FOLDS), "z Z", "fold or unfold the results of tools of the session; of all",
+     "z unfold"},
     {PANELS, NOW(DELETED), "u", "undo: the sessions of the last d stay", "u undo"},
     {IN_LIST, NOW(MARKED), "d x y p", "delete, export, copy, print the marked sessions",
      "d delete  x export  y copy  p prompt"},

@@ -106,7 +106,8 @@ enum browse_now {
     BROWSE_NOW_SEARCH = 64,  /* hits */
     BROWSE_NOW_HISTORIES = 128,
     BROWSE_NOW_DELETED = 256, /* sessions that are to be deleted */
-    BROWSE_NOW_ALL = 511,
+    BROWSE_NOW_FOLDS = 512,   /* the chosen hit is one of the results of tools that fold */
+    BROWSE_NOW_ALL = 1023,
 };
 
 /* Adds the lines of the help screen: the keys that work in the part with the focus, and what they

@@ -134,7 +134,12 @@ void browse_add_file_name(struct buf *out, const struct browse *b)
 
 size_t browse_list_count(const struct browse *b)
 {
-    return b->searching ? b->hits.count : b->sessions.count;
+    return b->searching ? b->hits.row_count : b->sessions.count;
+}
+
+static const struct browse_hit *hit_of_row(const struct browse *b, size_t row)
+{
+    return &b->hits.at[b->hits.rows[row].hit];
 }
 
 bool browse_awaits_list(const struct browse *b)
@@ -178,7 +183,7 @@ static void clamp_list(struct browse *b)
     if (l->top + rows > count)
         l->top = less(count, rows);
     if (b->searching && !b->hits_done && (b->most_hits || l->at + 2 * rows >= count))
-        want_hits(b, b->most_hits ? BROWSE_HITS_MAX : 2 * count);
+        want_hits(b, b->most_hits ? BROWSE_HITS_MAX : 2 * b->hits.count);
 }
 
 void browse_resize(struct browse *b, size_t rows, size_t columns)
@@ -207,8 +212,8 @@ static bool session_of_line(const struct browse *b, size_t at, size_t *history, 
     if (at >= browse_list_count(b))
         return false;
     if (b->searching) {
-        *history = b->hits.at[at].history;
-        *id = b->hits.at[at].session;
+        *history = hit_of_row(b, at)->history;
+        *id = hit_of_row(b, at)->session;
     } else {
         *history = b->sessions.at[at].history;
         *id = b->sessions.at[at].session->id;
@@ -230,8 +235,9 @@ void browse_changed(struct browse *b, size_t history)
 
 struct str browse_chosen_hit(const struct browse *b)
 {
-    return b->searching && b->hit_list.at < b->hits.count ? b->hits.at[b->hit_list.at].message
-                                                          : STR("");
+    return b->searching && b->hit_list.at < b->hits.row_count
+               ? hit_of_row(b, b->hit_list.at)->message
+               : STR("");
 }
 
 static bool misses(const struct browse *b, struct str hit)
@@ -242,7 +248,7 @@ static bool misses(const struct browse *b, struct str hit)
 static void show_hit(struct browse *b)
 {
     if (browse_chosen_hit(b).n > 0)
-        (void)browse_pane_show(&b->pane, browse_chosen_hit(b), b->hits.at[b->hit_list.at].at);
+        (void)browse_pane_show(&b->pane, browse_chosen_hit(b), hit_of_row(b, b->hit_list.at)->at);
 }
 
 bool browse_shows(const struct browse *b, size_t history, struct str id)
@@ -511,7 +517,8 @@ static void say_fit(struct browse *b, enum browse_fit fit)
 void browse_add_hits(struct browse *b, struct browse_hits *h, enum browse_fit fit, bool done)
 {
     struct browse_list *l = &b->hit_list;
-    struct browse_hit chosen = l->at < b->hits.count ? b->hits.at[l->at] : (struct browse_hit){0};
+    struct browse_hit chosen =
+        l->at < b->hits.row_count ? *hit_of_row(b, l->at) : (struct browse_hit){0};
     struct browse_hits old = {0};
     bool first = !b->answered, again = first && b->repeating, none = b->hits.count == 0;
     bool top = !first && b->most_hits && l->at == 0 && b->focus != BROWSE_TEXT;
@@ -523,8 +530,9 @@ void browse_add_hits(struct browse *b, struct browse_hits *h, enum browse_fit fi
     if (h->count > 0 && (first || none) && !again)
         say_fit(b, fit);
     if (first) {
-        old = b->hits;
-        b->hits = (struct browse_hits){0};
+        old = browse_hits_restart(&b->hits);
+        if (!again)
+            browse_hits_release(&b->hits);
         b->hits_total = 0;
         b->searching = b->answered = true;
         b->repeating = false;
@@ -613,16 +621,18 @@ static void move(struct browse *b, enum browse_command command)
  * the first row of the session above; SIZE_MAX without one. */
 static size_t next_session(const struct browse *b, bool on)
 {
-    const struct browse_hit *hits = b->hits.at;
     size_t chosen = b->hit_list.at, step = on ? 1 : SIZE_MAX, place = SIZE_MAX;
 
     /* Below 0 is above the count. */
-    for (size_t at = chosen + step; at < b->hits.count; at += step) {
-        if (hits[at].group == hits[chosen].group)
+    for (size_t at = chosen + step; at < b->hits.row_count; at += step) {
+        size_t group = hit_of_row(b, at)->group;
+
+        if (group == hit_of_row(b, chosen)->group)
             continue;
-        if (place != SIZE_MAX && hits[at].group != hits[place].group)
+        if (place != SIZE_MAX && group != hit_of_row(b, place)->group)
             break;
-        place = at;
+        if (b->hits.rows[at].folded == 0)
+            place = at;
     }
     return place;
 }
@@ -790,7 +800,8 @@ static void choose_next_session(struct browse *b)
 
     do
         at++;
-    while (b->searching && at < b->hits.count && b->hits.at[at].group == b->hits.at[at - 1].group);
+    while (b->searching && at < b->hits.row_count &&
+           hit_of_row(b, at)->group == hit_of_row(b, at - 1)->group);
     if (at < browse_list_count(b))
         browse_choose(b, at);
 }
@@ -917,7 +928,8 @@ unsigned browse_now(const struct browse *b)
            (browse_message(b) ? BROWSE_NOW_MESSAGE : 0) |
            (b->found || b->searched.len > 0 ? BROWSE_NOW_SEARCH : 0) |
            (b->histories > 1 ? BROWSE_NOW_HISTORIES : 0) |
-           (b->marks.deleted > 0 ? BROWSE_NOW_DELETED : 0);
+           (b->marks.deleted > 0 ? BROWSE_NOW_DELETED : 0) |
+           (b->searching && browse_hits_folds(&b->hits, b->hit_list.at) ? BROWSE_NOW_FOLDS : 0);
 }
 
 static enum needs needs_of(const struct browse *b, struct browse_ahead a)
@@ -956,10 +968,10 @@ static bool has_target(struct browse *b, enum browse_command command)
     bool one = command == BROWSE_MARK || command == BROWSE_DELETE;
     size_t to = line_below(b, one ? 0 : lines_of(command, rows));
 
-    if (!b->searching || b->hits_done || to < count || count >= BROWSE_HITS_MAX)
+    if (!b->searching || b->hits_done || to < count || b->hits.count >= BROWSE_HITS_MAX)
         return true;
-    want_hits(b,
-              command == BROWSE_LAST || command == BROWSE_MARK_ALL ? BROWSE_HITS_MAX : 2 * count);
+    want_hits(b, command == BROWSE_LAST || command == BROWSE_MARK_ALL ? BROWSE_HITS_MAX
+                                                                      : 2 * b->hits.count);
     return false;
 }
 
@@ -978,6 +990,24 @@ static bool is_ready(struct browse *b, struct browse_ahead a)
            (!b->wants.messages && (needs < NEEDS_HITS || !browse_pane_is_counting(&b->pane)));
 }
 
+/* Returns whether the chosen line is that of folded results. */
+static bool chooses_folded(const struct browse *b)
+{
+    return b->searching && b->hit_list.at < b->hits.row_count &&
+           b->hits.rows[b->hit_list.at].folded > 0;
+}
+
+/* In the list folds or unfolds results of tools, if the chosen line is one of them; else a call or
+ * result in the messages. */
+static void fold(struct browse *b, bool all)
+{
+    if (b->focus != BROWSE_TEXT && b->searching && browse_hits_folds(&b->hits, b->hit_list.at))
+        choose_in_row(b, browse_hits_fold(&b->hits, b->hit_list.at, all),
+                      less(b->hit_list.at, b->hit_list.top));
+    else
+        browse_pane_fold(&b->pane, all);
+}
+
 /* Returns the command that a key means here. Enter chooses with --print; else it goes to the
  * messages, and there it loads. */
 static enum browse_command meaning_of(const struct browse *b, enum browse_command command)
@@ -988,6 +1018,8 @@ static enum browse_command meaning_of(const struct browse *b, enum browse_comman
         return BROWSE_LOAD;
     if (command != BROWSE_ENTER)
         return command;
+    if (b->focus != BROWSE_TEXT && chooses_folded(b))
+        return BROWSE_FOLD;
     if (b->focus == BROWSE_TEXT && (!b->choosing || b->for_chat))
         return b->choosing ? BROWSE_PROMPT : BROWSE_LOAD;
     return b->choosing ? BROWSE_ENTER : BROWSE_TO_TEXT;
@@ -1030,7 +1062,7 @@ static enum browse_command carry_out(struct browse *b, enum browse_command key_c
         break;
     case BROWSE_FOLD:
     case BROWSE_FOLD_ALL:
-        browse_pane_fold(&b->pane, command == BROWSE_FOLD_ALL);
+        fold(b, command == BROWSE_FOLD_ALL);
         break;
     case BROWSE_ROLE:
         next_role(b);

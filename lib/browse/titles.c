@@ -24,7 +24,7 @@ static void add_history_name(struct buf *out, const struct browse *b, size_t his
 
 void browse_title_box(struct buf *out, const struct browse *b)
 {
-    size_t count = browse_list_count(b);
+    size_t count = b->searching ? b->hits.count : b->sessions.count, at = browse_list(b)->at;
     bool more = b->searching && !b->hits_done;
 
     if (b->role)
@@ -32,7 +32,7 @@ void browse_title_box(struct buf *out, const struct browse *b)
     if (b->all)
         buf_add_c(out, "all histories  ");
     if (count > 0)
-        buf_addf(out, "%zu/", browse_list(b)->at + 1);
+        buf_addf(out, "%zu/", (b->searching ? b->hits.rows[at].hit : at) + 1);
     if (more && b->hits_total > 0)
         buf_addf(out, "%" PRIu64, b->hits_total);
     else

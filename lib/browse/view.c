@@ -645,6 +645,19 @@ static void draw_advice(const struct browse_view *v, struct str text, struct bro
     }
 }
 
+/* Adds the line of a row of the list of hits; `below`: the row above is drawn, too. */
+static void add_hit_row(const struct browse *b, size_t row, bool below,
+                        const struct browse_rows *how, struct browse_lines *lines)
+{
+    const struct browse_hit_row *r = &b->hits.rows[row];
+    const struct browse_hit *hit = &b->hits.at[r->hit];
+
+    if (r->folded > 0)
+        browse_row_folded(lines, hit, r->folded, how);
+    else
+        browse_row_hit(lines, hit, below && hit->group == hit[-1].group, how);
+}
+
 static void draw_list(const struct browse_view *v, const struct browse *b, struct browse_rect r)
 {
     const struct browse_list *l = browse_list(b);
@@ -663,8 +676,7 @@ static void draw_list(const struct browse_view *v, const struct browse *b, struc
         struct pen p = pen_at(v, r, i);
 
         if (b->searching)
-            browse_row_hit(&lines, &b->hits.at[place],
-                           i > 0 && b->hits.at[place].group == b->hits.at[place - 1].group, &how);
+            add_hit_row(b, place, i > 0, &how, &lines);
         else
             browse_row_session(&lines, &b->sessions.at[place], &how);
         if (place == l->at)

@@ -281,6 +281,37 @@ type to search  F1 help  Enter open  Tab panel  ^O load  Esc back'
     printed_is fix
 }
 
+@test "hist-browse: of several words the best come first, as with --sort best, and results of tools fold" {
+    local i
+    {
+        hist_line old user 'the cart has no price' 2024-01-01T10:00:00.000000+00:00
+        for i in 1 2 3; do hist_line old tool "listing $i: cart, price" "2024-01-01T10:00:0$i.000000+00:00"; done
+        hist_line new assistant 'a price for the cart' 2024-02-01T10:00:00.000000+00:00
+        for i in 1 2; do hist_line results tool "found $i: cart price" "2024-03-01T10:00:0$i.000000+00:00"; done
+    } >"$HISTORY"
+    run_expect 0 hist-search -l --sort best --query 'cart price'
+    stdout_is new old results
+    terminal
+    browse
+    keys 'cart price'
+    screen_has '1/7' '└ +3 in results of tools'
+    screen
+    sed -n '3,7s/ *│.*//p' "$BATS_TEST_TMPDIR/screen" | sed 's/^24-\(0.\)-01 .*/\1/; s/^  *//' >rows
+    is rows rows 02 01 '└ +3 in results of tools' 03 '└ tool found 1: cart pri…'
+    keys Tab j j
+    screen_has 'z unfold' '3/7'
+    keys Enter
+    screen_has '└ tool listing 1: cart,' '└ tool listing 3: cart,'
+    screen_lacks 'in results of tools'
+    keys z
+    screen_has '└ +3 in results of tools' '3/7'
+    # With one role there is nothing to fold.
+    keys r r r r
+    screen_has 'role tool' '└ tool listing 1: cart,'
+    keys C-c
+    ended 130
+}
+
 @test "hist-browse: nothing to choose is 1, cancelled is 130" {
     worked
     terminal

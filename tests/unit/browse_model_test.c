@@ -62,7 +62,7 @@ static void take_messages(struct browse *b, size_t count, bool every)
 }
 
 /* The next hits of the search: hit i is message m<from + i> of session s<i / 3>. */
-static void take_hits(struct browse *b, size_t from, size_t count, bool done)
+static void take_hits_of(struct browse *b, size_t from, size_t count, bool done, const char *role)
 {
     struct browse_hits hits = {0};
 
@@ -76,14 +76,19 @@ static void take_hits(struct browse *b, size_t from, size_t count, bool done)
                           .len = 3};
 
         snprintf(line, sizeof line,
-                 "{\"id\":\"m%zu\",\"session_id\":\"s%zu\",\"timestamp\":\"t\",\"role\":\"user\","
+                 "{\"id\":\"m%zu\",\"session_id\":\"s%zu\",\"timestamp\":\"t\",\"role\":\"%s\","
                  "\"content\":\"x\"}",
-                 i, i / 3);
+                 i, i / 3, role);
         CHECK(message_parse(&m, str_of(line)));
         browse_hits_add(&hits, 0, &hit);
         message_release(&m);
     }
     browse_add_hits(b, &hits, BROWSE_FIT_MESSAGE, done);
+}
+
+static void take_hits(struct browse *b, size_t from, size_t count, bool done)
+{
+    take_hits_of(b, from, count, done, "user");
 }
 
 static void begin(struct browse *b)
@@ -311,6 +316,8 @@ static bool check_words(struct browse *b, const char *word)
         check_line(b, browse_title_list, word);
     else if (strncmp(word, "foot:", 5) == 0)
         check_line(b, browse_foot, value + 1);
+    else if (strncmp(word, "box:", 4) == 0)
+        check_line(b, browse_title_box, value + 1);
     else
         return false;
     return true;
@@ -329,6 +336,8 @@ static bool pass_in(struct script *s, const char *word)
         take_sessions(b, letters);
     } else if (sscanf(word, "hits:%u+%u", &from, &count) == 2) {
         take_hits(b, from, count, false);
+    } else if (sscanf(word, "tools:%u+%u", &from, &count) == 2) {
+        take_hits_of(b, from, count, false, "tool");
     } else if (sscanf(word, "done:%u+%u", &from, &count) == 2) {
         take_hits(b, from, count, true);
     } else if (sscanf(word, "read:%u", &count) == 1) {
@@ -402,7 +411,7 @@ static void step(struct script *s, const char *word)
  * Input: a key by its name; `:xyz` letters; `paste` one letter; `click:ROW,COLUMN`, `twice:`,
  * `wheel:ROW,COLUMN,LINES`; `now:60` the time of the next ones. `!load` is the command that the
  * input before it returned. Data: `(abc)` a list of sessions; `hits:0+3` hits, `done:3+1` the last
- * ones; `read:6` messages. Checks: `=sa` the chosen session, `>sa` the one whose messages are shown
+ * ones, `tools:3+1` results of tools; `read:6` messages. Checks: `=sa` the chosen session, `>sa` the one whose messages are shown
  * or wanted, `#1` the chosen line, `^2` the first visible one, `count:3` the number of lines, `@2`
  * the current message, `hit:2` the one with the current hit, `0:text` a row of the messages,
  * `"text` and `foot:text` the foot, `_text_` the title of the list, and the words in the tables
@@ -557,6 +566,20 @@ TEST(the_same_search_again_keeps_the_place)
 {
     PLAY("(01) :t tick done:10+30 list :jjjjjjjjjjjjjjj #15 ^6 again count:30 done:8+32 count:32 "
          "#17 ^8 again done:100+40 #17");
+}
+
+/* Enter or z unfolds; the line of folded results shows the first of them. */
+TEST(results_of_tools_fold_in_the_list)
+{
+    /* One result alone is not folded, nor is the first hit. */
+    PLAY("(01) :t tick tools:1+2 hits:0+1 tools:3+2 done:5+1 count:6",
+         "(01) :t tick hits:0+1 tools:1+2 tools:4+2 done:3+1 count:5 box:1/6 list read:6 :j #1 "
+         "@1 hit:1 Enter in-list count:6 #1 :j #2 @2 :z count:5 #1 :Z count:6 #1 :z count:5 :G "
+         "#4 =s1 box:6/6",
+         /* A folded list asks for more hits as one that is not. */
+         "(01) :t tick wants:300 hits:0+1 tools:1+299 list :G waits wants:100000",
+         /* n goes to the next session, not to what is folded. */
+         "(01) :two tick hits:0+1 hits:3+1 tools:4+2 done:1+1 count:4 read:6 text :nnnnnn >s1 #2");
 }
 
 /* ---- commands for the caller ---- */
