@@ -55,18 +55,24 @@ static void print_chosen(struct out *out, const struct browse_outcome *o, const 
 
 /* Prints the choice for the interactive `chat` that has started the browser: the session to
  * continue, or with BROWSE_CHOSEN_TO_PROMPT the message for its prompt. */
-static void print_for_chat(struct out *out, const struct browse_outcome *o, const struct history *h)
+static void print_for_chat(struct out *out, const struct browse_outcome *o,
+                           const struct history *histories)
 {
     bool message = o->end == BROWSE_CHOSEN_TO_PROMPT;
+    size_t history = o->marked_count > 0 ? o->marked[0].history : o->history;
     struct buf line = BUF_INIT(SIZE_MAX), scratch = BUF_INIT(BUF_LINE);
+    const struct history *h = &histories[history];
     char *path = path_real(h->path, NULL);
     struct message m = MESSAGE_INIT;
 
     buf_add_byte(&line, '{');
     json_add_member(&line, "action", message ? STR("message") : STR("session"));
     json_add_member(&line, "history", str_of(path ? path : h->path));
-    json_add_member(&line, "session_id", buf_str(&o->session));
-    if (message && message_parse(&m, buf_str(&o->line)))
+    json_add_member(&line, "session_id",
+                    buf_str(o->marked_count > 0 ? &o->marked[0].id : &o->session));
+    if (o->marked_count > 0)
+        json_add_member(&line, "content", buf_str(&o->text));
+    else if (message && message_parse(&m, buf_str(&o->line)))
         json_add_member(&line, "content", message_content(&m, &scratch));
     buf_add_byte(&line, '}');
     out_json_line(out, buf_str(&line));
@@ -78,12 +84,11 @@ static void print_for_chat(struct out *out, const struct browse_outcome *o, cons
 
 /* The id of a session of another history would mislead the next program: `chat -s ID` begins an
  * empty session here. So it is not printed, and standard error says where the session is. */
-static int act_elsewhere(const struct browse_outcome *o, const struct history *h, bool quiet)
+static int act_elsewhere(struct str session, bool loaded, const struct history *h, bool quiet)
 {
     struct buf id = BUF_INIT(8 * BUF_LINE), name = BUF_INIT(BUF_LINE), file = BUF_INIT(BUF_LINE);
-    bool loaded = o->end == BROWSE_CHOSEN_TO_LOAD;
 
-    list_add_id(&id, buf_str(&o->session));
+    list_add_id(&id, session);
     history_name_add(&name, h);
     words_quote(&file, h->path);
     if (loaded && !quiet)
@@ -100,6 +105,28 @@ static int act_elsewhere(const struct browse_outcome *o, const struct history *h
     return loaded ? 0 : exit_code(ERR_FAILURE);
 }
 
+/* Prints the marked sessions: their ids, or what they hold. Returns the exit code. */
+static int print_marked(struct out *out, const struct browse_outcome *o, const struct choice *all,
+                        const char *print, bool quiet)
+{
+    int status = 0;
+
+    if (strcmp(print, "id") != 0) {
+        out_text(out, buf_str(&o->text));
+        return o->failed.kind != ERR_NONE ? exit_code(ERR_FAILURE) : 0;
+    }
+    for (size_t i = 0; i < o->marked_count; i++) {
+        const struct browse_outcome_session *one = &o->marked[i];
+
+        if (one->history > 0)
+            status =
+                act_elsewhere(buf_str(&one->id), false, &all->histories.at[one->history], quiet);
+        else
+            list_id(out, buf_str(&one->id), false);
+    }
+    return status;
+}
+
 static int act(struct out *out, const struct browse_outcome *o, struct choice *all,
                const char *print, bool quiet)
 {
@@ -110,14 +137,17 @@ static int act(struct out *out, const struct browse_outcome *o, struct choice *a
     if (o->nothing)
         return exit_code(ERR_ABSENT);
     if (print && strcmp(print, "chat") == 0) {
-        print_for_chat(out, o, &all->histories.at[o->history]);
+        print_for_chat(out, o, all->histories.at);
         return 0;
     }
+    if (o->marked_count > 0)
+        return print_marked(out, o, all, o->end == BROWSE_CHOSEN ? print : "text", quiet);
     if (o->end == BROWSE_CHOSEN_TO_LOAD)
         choose_make_current(all, &all->histories.at[o->history], buf_str(&o->session));
     if (o->history > 0 && (o->end == BROWSE_CHOSEN_TO_LOAD ||
                            (o->end == BROWSE_CHOSEN && print && strcmp(print, "id") == 0)))
-        return act_elsewhere(o, &all->histories.at[o->history], quiet);
+        return act_elsewhere(buf_str(&o->session), o->end == BROWSE_CHOSEN_TO_LOAD,
+                             &all->histories.at[o->history], quiet);
     print_chosen(out, o, o->end == BROWSE_CHOSEN_TO_PROMPT ? "text" : print ? print : "id");
     return 0;
 }
@@ -206,6 +236,7 @@ int main(int argc, char **argv)
     setup.count = all.histories.count;
     setup.choosing = print != NULL;
     setup.for_chat = print && strcmp(print, "chat") == 0;
+    setup.lines = print && strcmp(print, "json") == 0;
     setup.color = term_wants_color(true, args.common.color);
     setup.tell_wait = args.common.quiet ? NULL : report_wait;
     if (count > 0 && !(count == 1 && find_named_session(&setup, buf_str(&query), &session)))
@@ -218,6 +249,9 @@ int main(int argc, char **argv)
         warn_err(&outcome.forgot);
     if (outcome.failed.kind != ERR_NONE)
         warn_err(&outcome.failed);
+    if (outcome.undeleted > 0 && !args.common.quiet)
+        warnf("nothing was deleted: %zu session%s to be deleted", outcome.undeleted,
+              outcome.undeleted == 1 ? " was" : "s were");
     if (outcome.signal)
         die_signal(outcome.signal);
     start_report_bad(&all.histories.at[0], outcome.bad_lines, args.common.quiet);

@@ -83,39 +83,88 @@ bool browse_act_complete_name(struct browse *b)
     return stat(buf_c(&b->name.text), &st) == 0 && S_ISREG(st.st_mode);
 }
 
-void browse_act_run(struct browse_jobs *j, struct browse *b, enum browse_command command)
+/* Adds the line of an id for a program that reads ids. */
+static void add_id_line(struct buf *in, struct str id)
+{
+    json_add_string(in, id);
+    buf_add_byte(in, '\n');
+}
+
+/* Exports the subject. The sessions of several histories are found from the first of these. */
+static void run_export(struct browse_jobs *j, struct browse *b)
+{
+    /* The program may run in another directory. */
+    char *here = getcwd(NULL, 0), *path = path_join(here ? here : "", buf_c(&b->name.text));
+    size_t history, home = SIZE_MAX, count = 0;
+    struct buf in = BUF_INIT(SIZE_MAX);
+    struct words argv = {0};
+    struct str id;
+
+    for (; browse_subject(b, count, &history, &id); count++) {
+        add_id_line(&in, id);
+        home = home == SIZE_MAX || home == history ? history : 0;
+    }
+    push_program(&argv, b, "hist-export", home);
+    push_words(&argv, "-q", "-o", path, "-", NULL);
+    browse_say(b, "exporting");
+    browse_jobs_run(j, BROWSE_EXPORT, buf_str(&b->name.text), &argv, &in, count);
+    free(path);
+    free(here);
+}
+
+/* Deletes the sessions that are to be deleted, of each history with one program. */
+static void run_deletions(struct browse_jobs *j, const struct browse *b)
+{
+    for (size_t history = 0; history < b->histories; history++) {
+        struct buf in = BUF_INIT(SIZE_MAX);
+        struct words argv = {0};
+        size_t count = 0;
+
+        for (size_t i = 0; i < b->marks.count; i++) {
+            const struct browse_mark *one = &b->marks.at[i];
+
+            if (one->history != history || one->deletion == 0)
+                continue;
+            add_id_line(&in, one->id);
+            count++;
+        }
+        if (count == 0)
+            continue;
+        push_program(&argv, b, "hist-delete", history);
+        push_words(&argv, "--force", "-", NULL);
+        browse_jobs_run(j, BROWSE_DELETE, STR(""), &argv, &in, count);
+    }
+}
+
+static void run_fork(struct browse_jobs *j, struct browse *b)
 {
     const struct message *m = browse_message(b);
-    size_t history = b->subject.history;
-    struct str id = buf_str(&b->subject.id);
+    struct buf in = BUF_INIT(SIZE_MAX);
     struct words argv = {0};
+    size_t history;
+    struct str id;
 
-    if (command == BROWSE_FORK && !browse_chosen(b, &history, &id)) {
+    if (!browse_chosen(b, &history, &id)) {
         browse_say(b, "there is no session");
         return;
     }
-    if (command == BROWSE_EXPORT) {
-        /* The program may run in another directory. */
-        char *here = getcwd(NULL, 0), *path = path_join(here ? here : "", buf_c(&b->name.text));
-
-        push_program(&argv, b, "hist-export", history);
-        push_words(&argv, "-q", "-o", path, NULL);
-        free(path);
-        free(here);
-    } else if (command == BROWSE_DELETE) {
-        push_program(&argv, b, "hist-delete", history);
-        push_words(&argv, "--force", NULL);
-    } else {
-        push_program(&argv, b, "hist-fork", history);
-        push_words(&argv, "-q", "--detached", m ? "--at" : NULL, NULL);
-        if (m)
-            words_add(&argv, m->id);
-    }
+    push_program(&argv, b, "hist-fork", history);
+    push_words(&argv, "-q", "--detached", m ? "--at" : NULL, NULL);
+    if (m)
+        words_add(&argv, m->id);
     push_session(&argv, id);
-    browse_say(b, command == BROWSE_EXPORT   ? "exporting"
-                  : command == BROWSE_DELETE ? "deleting"
-                                             : "forking");
-    browse_jobs_run(j, command, buf_str(&b->name.text), &argv);
+    browse_say(b, "forking");
+    browse_jobs_run(j, BROWSE_FORK, STR(""), &argv, &in, 1);
+}
+
+void browse_act_run(struct browse_jobs *j, struct browse *b, enum browse_command command)
+{
+    if (command == BROWSE_EXPORT)
+        run_export(j, b);
+    else if (command == BROWSE_DELETE)
+        run_deletions(j, b);
+    else
+        run_fork(j, b);
 }
 
 /* ---- pager and editor ---- */
@@ -175,7 +224,7 @@ static int put_message(int fd, const struct browse_pane *p, const struct message
 }
 
 int browse_act_read_session(const struct browse *b, size_t history, struct str id, size_t messages,
-                            struct buf *out, struct err *e)
+                            bool lines, struct buf *out, struct err *e)
 {
     struct buf number = BUF_INIT(BUF_SMALL);
     struct words argv = {0};
@@ -184,7 +233,11 @@ int browse_act_read_session(const struct browse *b, size_t history, struct str i
     push_program(&argv, b, "hist-show", history);
     if (messages < SIZE_MAX)
         buf_addf(&number, "-n%zu", messages);
-    push_words(&argv, "--no-pager", number.len > 0 ? buf_c(&number) : NULL, NULL);
+    push_words(&argv, "--no-pager",
+               number.len > 0 ? buf_c(&number)
+               : lines        ? "--json"
+                              : NULL,
+               NULL);
     push_session(&argv, id);
     status = process_read(argv.at, NULL, out, -1, e);
     words_release(&argv);
@@ -199,10 +252,10 @@ static int put_session(int fd, const struct browse *b, size_t history, struct st
 {
     const struct browse_pane *p = &b->pane;
     struct buf text = BUF_INIT(SIZE_MAX), end = BUF_INIT(SIZE_MAX);
-    int result = browse_act_read_session(b, history, id, SIZE_MAX, &text, e);
+    int result = browse_act_read_session(b, history, id, SIZE_MAX, false, &text, e);
 
     if (result == 0 && browse_shows(b, history, id) && !b->every && browse_pane_has(p))
-        result = browse_act_read_session(b, history, id, p->thread.count - p->at, &end, e);
+        result = browse_act_read_session(b, history, id, p->thread.count - p->at, false, &end, e);
     if (result == 0 && put_visible(fd, buf_str(&text)) < 0)
         result = err_sys(e, errno, "cannot write a temporary file");
     if (end.len > 0 && end.len <= text.len)
@@ -277,18 +330,21 @@ int browse_act_open(const struct browse *b, enum browse_command command, struct 
 #define GRACE_MS 2000
 
 void browse_jobs_run(struct browse_jobs *j, enum browse_command about, struct str name,
-                     struct words *argv)
+                     struct words *argv, struct buf *in, size_t count)
 {
     struct browse_job *job = mem_zalloc(sizeof *job), **end = &j->first;
 
     job->about = about;
     job->argv = *argv;
+    job->in = *in;
+    job->count = count;
     job->child = (struct child)CHILD_INIT;
     buf_init(&job->name, BUF_LINE);
     buf_init(&job->out, BUF_LINE);
     buf_init(&job->said, BUF_SMALL);
     buf_add_str(&job->name, name);
     *argv = (struct words){0};
+    buf_init(in, SIZE_MAX);
     while (*end)
         end = &(*end)->next;
     *end = job;
@@ -300,6 +356,7 @@ static void drop_job(struct browse_jobs *j)
 
     j->first = job->next;
     words_release(&job->argv);
+    buf_release(&job->in);
     buf_release(&job->name);
     buf_release(&job->out);
     buf_release(&job->said);
@@ -319,7 +376,10 @@ static bool step_job(struct browse_job *job)
         return true;
     }
     job->started = true;
-    child_close(&job->child.in);
+    if (job->child.in >= 0 && job->in.len > 0)
+        buf_consume(&job->in, child_write(&job->child.in, buf_str(&job->in)));
+    if (job->in.len == 0)
+        child_close(&job->child.in);
     /* What a program has printed before its end is there when it has ended. */
     ended = child_ended(&job->child);
     while (child_read(&job->child.out, &job->out) || child_read(&job->child.err, &job->said))
@@ -359,6 +419,8 @@ static void report_job(const struct browse_job *job, struct browse *b, struct bu
         if (failures)
             buf_addf(failures, "%s%s", failures->len > 0 ? "; " : "", buf_c(&text));
     } else if (job->about == BROWSE_EXPORT) {
+        if (job->count > 1)
+            buf_addf(&text, "%zu sessions ", job->count);
         buf_addf(&text, "exported to '%s'", buf_c(&job->name));
     } else if (job->about == BROWSE_DELETE) {
         buf_add_c(&text, "deleted");

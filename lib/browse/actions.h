@@ -24,10 +24,10 @@ bool browse_act_complete_name(struct browse *b);
  * with *e set. */
 int browse_act_open(const struct browse *b, enum browse_command command, struct err *e);
 
-/* Appends the text of the last `messages` of a session (SIZE_MAX: all), as hist-show prints it.
- * Returns 0, or -1 with *e set. */
+/* Appends the text of the last `messages` of a session (SIZE_MAX: all), as hist-show prints it, or
+ * with `lines` its stored lines. Returns 0, or -1 with *e set. */
 int browse_act_read_session(const struct browse *b, size_t history, struct str id, size_t messages,
-                            struct buf *out, struct err *e);
+                            bool lines, struct buf *out, struct err *e);
 /* Runs an interactive `chat` in the chosen session. It has the terminal until it ends. Returns 0,
  * or -1 with *e set. */
 int browse_act_chat(const struct browse *b, struct err *e);
@@ -45,6 +45,8 @@ struct browse_job {
     enum browse_command about;
     struct buf name; /* the file that it is to write */
     struct words argv;
+    struct buf in; /* its standard input, as far as it was not written */
+    size_t count;  /* of the sessions */
     struct child child;
     bool started;
     struct buf out, said; /* its standard output and standard error */
@@ -58,12 +60,13 @@ struct browse_jobs {
     struct clipboard clipboard; /* the text that is being copied */
 };
 
-/* Runs the program for BROWSE_FORK (of the chosen session), BROWSE_EXPORT or BROWSE_DELETE (of
- * b->subject), and says so in the state. */
+/* Runs the program for BROWSE_FORK (of the chosen session), BROWSE_EXPORT (of b->subject) or
+ * BROWSE_DELETE (of all sessions that are to be deleted), and says so in the state. */
 void browse_act_run(struct browse_jobs *j, struct browse *b, enum browse_command command);
-/* Runs a program. Takes ownership of argv. */
+/* Runs a program, which reads the ids of `count` sessions from `in`. Takes ownership of argv and
+ * in. */
 void browse_jobs_run(struct browse_jobs *j, enum browse_command about, struct str name,
-                     struct words *argv);
+                     struct words *argv, struct buf *in, size_t count);
 bool browse_jobs_busy(const struct browse_jobs *j);
 /* Continues, and reports in the state. Appends the reason of a failure of a program
  * to `failures` (may be NULL). */

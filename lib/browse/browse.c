@@ -44,6 +44,42 @@ struct loop {
 
 /* ---- how it ends ---- */
 
+/* Appends the text of all sessions of the subject, or with `lines` their stored lines. Returns 0,
+ * or -1 with *e set. */
+static int read_subject(const struct browse *b, bool lines, struct buf *out, struct err *e)
+{
+    size_t history;
+    struct str id;
+    int result = 0;
+
+    for (size_t i = 0; result == 0 && browse_subject(b, i, &history, &id); i++) {
+        if (i > 0 && !lines)
+            buf_add_byte(out, '\n');
+        result = browse_act_read_session(b, history, id, SIZE_MAX, lines, out, e);
+    }
+    return result;
+}
+
+/* Puts the marked sessions, and what they hold, into the outcome. */
+static void set_marked_outcome(struct loop *l)
+{
+    struct browse_outcome *o = l->outcome;
+    size_t history;
+    struct str id;
+
+    if (!l->b.subject.marked)
+        return;
+    o->marked = mem_zalloc((l->b.marks.marked + 1) * sizeof *o->marked);
+    for (; browse_subject(&l->b, o->marked_count, &history, &id); o->marked_count++) {
+        struct browse_outcome_session *one = &o->marked[o->marked_count];
+
+        one->history = history;
+        buf_init(&one->id, BUF_LINE);
+        buf_add_str(&one->id, id);
+    }
+    (void)read_subject(&l->b, l->setup->lines, &o->text, &o->failed);
+}
+
 static void end_loop(struct loop *l, enum browse_end how)
 {
     struct browse_outcome *o = l->outcome;
@@ -52,7 +88,11 @@ static void end_loop(struct loop *l, enum browse_end how)
 
     l->over = true;
     o->end = how;
-    if (how == BROWSE_CANCELLED)
+    if (how == BROWSE_CHOSEN || how == BROWSE_CHOSEN_TO_PROMPT)
+        set_marked_outcome(l);
+    if (l->b.deletes)
+        browse_act_run(&l->jobs, &l->b, BROWSE_DELETE);
+    if (how == BROWSE_CANCELLED || o->marked_count > 0)
         return;
     o->nothing = !browse_chosen(&l->b, &o->history, &id);
     if (o->nothing)
@@ -74,15 +114,17 @@ static void say_err(struct loop *l, struct err *e)
 static void copy_text_out(struct loop *l, enum browse_command command)
 {
     const struct message *m = browse_message(&l->b);
-    struct str id = buf_str(&l->b.subject.id);
     struct buf scratch = BUF_INIT(BUF_LINE), text = BUF_INIT(SIZE_MAX);
     struct err e = ERR_INIT;
+    size_t history;
+    struct str id;
     int result = 0;
 
     if (command == BROWSE_COPY_ID)
-        buf_add_str(&text, id);
-    else if (command == BROWSE_COPY_SESSION)
-        result = browse_act_read_session(&l->b, l->b.subject.history, id, SIZE_MAX, &text, &e);
+        for (size_t i = 0; browse_subject(&l->b, i, &history, &id); i++)
+            buf_addf(&text, "%s%.*s", i > 0 ? "\n" : "", (int)id.n, id.p);
+    else if (command == BROWSE_COPY_SESSION || (command == BROWSE_COPY && l->b.subject.marked))
+        result = read_subject(&l->b, false, &text, &e);
     else if (!m)
         result = err_set(&e, ERR_ABSENT, "there is no message to copy");
     else if (command == BROWSE_COPY)
@@ -146,7 +188,6 @@ static void perform(struct loop *l, enum browse_command command)
     case BROWSE_OVERWRITE:
         browse_act_run(&l->jobs, &l->b, BROWSE_EXPORT);
         break;
-    case BROWSE_DELETE:
     case BROWSE_FORK:
         browse_act_run(&l->jobs, &l->b, command);
         break;
@@ -395,6 +436,7 @@ int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome
     *outcome = (struct browse_outcome){.end = BROWSE_CANCELLED};
     buf_init(&outcome->session, BUF_LINE);
     buf_init(&outcome->line, BUF_LINE);
+    buf_init(&outcome->text, SIZE_MAX);
     start_loop(&l);
     /* A program that receives a text may end early. */
     sigemptyset(&ignore.sa_mask);
@@ -417,6 +459,7 @@ int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome
     if (result == 0 && setup->state_path)
         (void)browse_state_save(&l.b, setup->state_path, buf_str(&l.name), &outcome->forgot);
     outcome->bad_lines = l.b.sessions.lists[0].bad_lines;
+    outcome->undeleted = l.b.deletes ? 0 : l.b.marks.deleted;
     browse_release(&l.b);
     buf_release(&l.name);
     sigaction(SIGPIPE, &before, NULL);
@@ -425,6 +468,10 @@ int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome
 
 void browse_outcome_release(struct browse_outcome *o)
 {
+    for (size_t i = 0; i < o->marked_count; i++)
+        buf_release(&o->marked[i].id);
+    free(o->marked);
+    buf_release(&o->text);
     buf_release(&o->session);
     buf_release(&o->line);
     err_release(&o->forgot);

@@ -14,6 +14,7 @@
 
 #define KEYS_COLUMNS 18
 #define HINT_GAP 2
+#define NOW(bit) BROWSE_NOW_##bit
 
 /* The first row that matches applies. */
 static const struct {
@@ -36,12 +37,15 @@ static const struct {
     {PANELS, {'j'}, BROWSE_DOWN},
     {ANYWHERE, {BROWSE_KEY_PAGE_UP}, BROWSE_PAGE_UP},
     {ANYWHERE, {BROWSE_KEY_PAGE_DOWN}, BROWSE_PAGE_DOWN},
+    {IN_LIST, {' '}, BROWSE_MARK},
+    {IN_LIST, {'*'}, BROWSE_MARK_ALL},
     {PANELS, {BROWSE_CTRL('b')}, BROWSE_PAGE_UP},
     {PANELS, {BROWSE_CTRL('f'), ' '}, BROWSE_PAGE_DOWN},
     {PANELS, {BROWSE_CTRL('d')}, BROWSE_HALF_DOWN},
     {PANELS, {BROWSE_CTRL('u')}, BROWSE_HALF_UP},
     {PANELS, {'g', BROWSE_KEY_HOME}, BROWSE_FIRST},
     {PANELS, {'G', BROWSE_KEY_END}, BROWSE_LAST},
+    {PANELS, {'u'}, BROWSE_UNDO},
     {PANELS, {'n'}, BROWSE_NEXT_HIT},
     {PANELS, {'N'}, BROWSE_LAST_HIT},
     {PANELS, {'J', '}'}, BROWSE_NEXT_MESSAGE},
@@ -75,64 +79,72 @@ static const struct {
 };
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
-/* The help screen. */
+/* The rows of the help screen, of which those are shown that apply where the focus is, and now; and
+ * the hints at the foot of the screen, as many as fit. */
 static const struct {
-    const char *keys, *text;
+    unsigned where, now;
+    const char *keys, *text, *hint; /* may be NULL */
 } helps[] = {
-    {"Enter", "to the messages; there: load. With --print: choose"},
-    {"Esc  q", "back: from the messages, from the search; then close"},
-    {"Q  Ctrl-C", "close; opened again, it shows the same view"},
-    {"?  F1", "this help; in the box ? if it is empty"},
-    {"i  / in the list", "to the search box: typing searches all sessions"},
-    {"a search", QUERY_HELP_WORDS},
-    {"", QUERY_HELP_FIELDS},
-    {"/ in messages", "find in this session"},
-    {"n N", "to the next hit in the session, to the one before"},
-    {"Tab  h l", "to the next part; to the list, to the messages"},
-    {"j k  g G", "down, up; first, last. Also arrows, Home End, PageDown PageUp"},
-    {"Space  Ctrl-F B", "a page down, down, up; Ctrl-D Ctrl-U: half a page"},
-    {"J K  } {", "to the next message, to the one before"},
-    {"z Z", "fold or unfold calls, results and reasoning; all of them"},
-    {"+", "zoom: only this panel"},
-    {"F", "follow: stay at the end while the session grows"},
-    {"r s  Ctrl-R  -S", "role of messages; this history, or all histories"},
-    {"o", "order: newest, oldest, longest, by title; hits: newest, most"},
-    {"L  Ctrl-O", "load: make the session current, print its id, leave"},
-    {"c", "chat: continue the session, then come back"},
-    {"p", "to prompt: print the text of the message, leave"},
-    {"y  Y", "copy the message; its code, the id, the session"},
-    {"v e", "view in $PAGER, open in $EDITOR: the message, or the session"},
-    {"x f d", "export the session; fork it at this message; delete it"},
-    {"Alt-B Alt-F", "in the box: by words; Ctrl-U K W, Alt-D cut, Ctrl-Y inserts again"},
-    {"Ctrl-L  Ctrl-Z", "draw the screen anew; stop, `fg` goes on"},
-    {"mouse", "click selects, twice is Enter; --no-mouse leaves it alone"},
+    {PANELS, 0, NULL, NULL, "? help"},
+    {IN_BOX, 0, NULL, NULL, "type to search"},
+    {IN_BOX, 0, NULL, NULL, "F1 help"},
+    {IN_BOX, 0, "a search", QUERY_HELP_WORDS, NULL},
+    {IN_BOX, 0, "", QUERY_HELP_FIELDS, NULL},
+    {ANYWHERE, NOW(CHOOSING) | NOW(SESSION), "Enter", "choose with --print: print it, leave",
+     "Enter choose"},
+    {IN_BOX | IN_LIST, NOW(NOT_CHOOSING), "Enter", "to the messages", "Enter open"},
+    {IN_TEXT, NOW(NOT_CHOOSING), "Enter", "load, as L", "Enter load"},
+    {IN_LIST, NOW(FOLDS), "z Z", "fold or unfold the results of tools of the session; of all",
+     "z unfold"},
+    {PANELS, NOW(DELETED), "u", "undo: the sessions of the last d stay", "u undo"},
+    {IN_LIST, NOW(MARKED), "d x y p", "delete, export, copy, print the marked sessions",
+     "d delete  x export  y copy  p prompt"},
+    {ANYWHERE, 0, "Esc  q", "back: from the messages, from the search; then close", NULL},
+    {ANYWHERE, 0, "Q  Ctrl-C", "close; opened again, it shows the same view", NULL},
+    {PANELS, 0, "?  F1", "this help; in the box ? if it is empty", NULL},
+    {IN_LIST, 0, "i  /", "to the search box: typing searches all sessions", "/ search"},
+    {IN_TEXT, 0, "i", "to the search box: typing searches all sessions", NULL},
+    {IN_TEXT, NOW(MESSAGE), "/", "find in this session", "/ find"},
+    {IN_LIST, NOW(SESSION), "Space  *", "mark the session; mark or unmark all that are listed",
+     "Space mark"},
+    {ANYWHERE, 0, "Tab  h l", "to the next part; to the list, to the messages", "Tab panel"},
+    {PANELS, NOW(SESSION), "j k  g G", "down, up; first, last. Also arrows, Home End", NULL},
+    {IN_LIST, NOW(SESSION), "Ctrl-F Ctrl-B", "a page down, up; Ctrl-D Ctrl-U: half a page", NULL},
+    {IN_TEXT, NOW(MESSAGE), "Space  Ctrl-F B", "a page down, down, up; Ctrl-D Ctrl-U: half a page",
+     NULL},
+    {PANELS, NOW(SEARCH) | NOW(MESSAGE), "n N", "to the next hit in the session, to the one before",
+     NULL},
+    {PANELS, NOW(MESSAGE), "J K  } {", "to the next message, to the one before", NULL},
+    {PANELS, NOW(MESSAGE), "z Z", "fold or unfold calls, results and reasoning; all of them", NULL},
+    {PANELS, 0, "+", "zoom: only this panel", NULL},
+    {PANELS, NOW(MESSAGE), "F", "follow: stay at the end while the session grows", NULL},
+    {ANYWHERE, 0, "r  Ctrl-R", "only messages of the next role", NULL},
+    {ANYWHERE, NOW(HISTORIES), "s  Ctrl-S", "this history, or all your histories", NULL},
+    {IN_LIST, NOW(SESSION), "o", "order: newest, oldest, longest, by title; hits: newest, most",
+     NULL},
+    {PANELS, NOW(SESSION), "L  Ctrl-O", "load: make the session current, print its id, leave",
+     NULL},
+    {IN_LIST, NOW(NOT_CHOOSING) | NOW(SESSION), NULL, NULL, "L load"},
+    {IN_BOX, NOW(NOT_CHOOSING) | NOW(SESSION), "Ctrl-O",
+     "load: make the session current, print its id, leave", "^O load"},
+    {PANELS, NOW(SESSION), "c", "chat: continue the session, then come back", "c chat"},
+    {PANELS, NOW(MESSAGE), "p", "to prompt: print the text of the message, leave", NULL},
+    {PANELS, NOW(NOT_CHOOSING) | NOW(UNMARKED) | NOW(MESSAGE), NULL, NULL, "p prompt"},
+    {PANELS, NOW(MESSAGE), "y  Y", "copy the message; its code, the id, the session", NULL},
+    {PANELS, NOW(UNMARKED) | NOW(MESSAGE), NULL, NULL, "y copy"},
+    {IN_TEXT, NOW(MARKED) | NOW(MESSAGE), NULL, NULL, "y copy"},
+    {PANELS, NOW(SESSION), "v e", "view in $PAGER, open in $EDITOR: the message, or the session",
+     NULL},
+    {PANELS, NOW(SESSION), "x f d",
+     "export the session; fork it at this message; delete it when you leave", NULL},
+    {PANELS, NOW(UNMARKED) | NOW(SESSION), NULL, NULL, "x export"},
+    {PANELS, NOW(SESSION), NULL, NULL, "f fork"},
+    {PANELS, NOW(UNMARKED) | NOW(SESSION), NULL, NULL, "d delete"},
+    {IN_BOX, 0, "Alt-B Alt-F", "by words; Ctrl-U K W, Alt-D cut, Ctrl-Y inserts again", NULL},
+    {ANYWHERE, 0, "Ctrl-L  Ctrl-Z", "draw the screen anew; stop, `fg` goes on", NULL},
+    {ANYWHERE, 0, "mouse", "click selects, twice is Enter; --no-mouse leaves it alone", NULL},
 };
-
-/* At the foot of the screen, as many as fit, before the key to leave. */
-enum hint_if { HINT_ALWAYS, HINT_CHOOSING, HINT_NOT_CHOOSING }; /* Enter chooses */
-static const struct {
-    unsigned where;
-    enum hint_if when;
-    const char *text;
-} hints[] = {
-    {PANELS, HINT_ALWAYS, "? help"},
-    {IN_BOX, HINT_ALWAYS, "type to search"},
-    {IN_BOX, HINT_ALWAYS, "F1 help"},
-    {ANYWHERE, HINT_CHOOSING, "Enter choose"},
-    {IN_BOX | IN_LIST, HINT_NOT_CHOOSING, "Enter open"},
-    {IN_TEXT, HINT_NOT_CHOOSING, "Enter load"},
-    {IN_LIST, HINT_ALWAYS, "/ search"},
-    {IN_TEXT, HINT_ALWAYS, "/ find"},
-    {ANYWHERE, HINT_ALWAYS, "Tab panel"},
-    {IN_LIST, HINT_NOT_CHOOSING, "L load"},
-    {IN_BOX, HINT_NOT_CHOOSING, "^O load"},
-    {PANELS, HINT_NOT_CHOOSING, "c chat"},
-    {PANELS, HINT_NOT_CHOOSING, "p prompt"},
-    {PANELS, HINT_ALWAYS, "y copy"},
-    {PANELS, HINT_NOT_CHOOSING, "x export"},
-    {PANELS, HINT_NOT_CHOOSING, "f fork"},
-    {PANELS, HINT_NOT_CHOOSING, "d delete"},
-};
+#undef NOW
 
 enum browse_command browse_command(enum browse_focus focus, int32_t key)
 {
@@ -146,41 +158,43 @@ enum browse_command browse_command(enum browse_focus focus, int32_t key)
     return BROWSE_NOTHING;
 }
 
-void browse_help(struct browse_lines *out, size_t columns)
+void browse_help(struct browse_lines *out, enum browse_focus focus, unsigned now, size_t columns)
 {
+    unsigned where = now == BROWSE_NOW_ALL ? ANYWHERE : 1U << focus;
     struct browse_layout how = {.width = columns > 2 ? columns : 2};
     struct buf text = BUF_INIT(BUF_LINE);
 
     for (size_t i = 0; i < COUNT(helps); i++)
-        buf_addf(&text, "%-*s%s\n", KEYS_COLUMNS, helps[i].keys, helps[i].text);
+        if (helps[i].text && helps[i].where & where && (helps[i].now & ~now) == 0)
+            buf_addf(&text, "%-*s%s\n", KEYS_COLUMNS, helps[i].keys, helps[i].text);
     browse_lines_add(out, buf_str(&text), &how);
     buf_release(&text);
 }
 
-void browse_help_foot(struct buf *out, size_t top, size_t rows, size_t count)
+void browse_help_foot(struct buf *out, size_t top, size_t rows, size_t count, bool all)
 {
     size_t last = top + rows < count ? top + rows : count;
 
     if (count > rows)
         buf_addf(out, "%zu to %zu of %zu: j k Space scroll  ", top + 1, last, count);
+    if (!all)
+        buf_add_c(out, "?: all keys  ");
     buf_add_c(out, "Esc or any other key closes this");
 }
 
-void browse_hints(struct buf *out, enum browse_focus focus, bool choosing, bool back,
-                  size_t columns)
+void browse_hints(struct buf *out, enum browse_focus focus, unsigned now, bool back, size_t columns)
 {
-    enum hint_if other = choosing ? HINT_NOT_CHOOSING : HINT_CHOOSING;
     const char *last = back ? "Esc back" : "Esc close";
     size_t used = 0;
 
-    for (size_t i = 0; i < COUNT(hints); i++) {
-        size_t n = strlen(hints[i].text);
+    for (size_t i = 0; i < COUNT(helps); i++) {
+        const char *hint = helps[i].hint;
 
-        if (!(hints[i].where & (1U << focus)) || hints[i].when == other ||
-            used + n + HINT_GAP + strlen(last) > columns)
+        if (!hint || !(helps[i].where & (1U << focus)) || (helps[i].now & ~now) != 0 ||
+            used + strlen(hint) + HINT_GAP + strlen(last) > columns)
             continue;
-        buf_addf(out, "%s%*s", hints[i].text, HINT_GAP, "");
-        used += n + HINT_GAP;
+        buf_addf(out, "%s%*s", hint, HINT_GAP, "");
+        used += strlen(hint) + HINT_GAP;
     }
     if (used + strlen(last) <= columns)
         buf_add_c(out, last);

@@ -69,6 +69,9 @@ enum browse_command {
     BROWSE_ZOOM,
     BROWSE_FOLLOW,
     BROWSE_BACK,
+    BROWSE_MARK,
+    BROWSE_MARK_ALL,
+    BROWSE_UNDO,
     BROWSE_LOAD,
     BROWSE_PROMPT,
     BROWSE_CHAT,
@@ -92,13 +95,29 @@ enum browse_command {
 
 enum browse_command browse_command(enum browse_focus focus, int32_t key);
 
-/* Adds the lines of the help screen: keys, and what they do. */
-void browse_help(struct browse_lines *out, size_t columns);
+/* What there is now, a set of bits: keys that need something else are not offered. */
+enum browse_now {
+    BROWSE_NOW_CHOOSING = 1, /* Enter chooses */
+    BROWSE_NOW_NOT_CHOOSING = 2,
+    BROWSE_NOW_MARKED = 4, /* there are marked sessions */
+    BROWSE_NOW_UNMARKED = 8,
+    BROWSE_NOW_SESSION = 16, /* a chosen session, */
+    BROWSE_NOW_MESSAGE = 32, /* a current message, */
+    BROWSE_NOW_SEARCH = 64,  /* hits */
+    BROWSE_NOW_HISTORIES = 128,
+    BROWSE_NOW_DELETED = 256, /* sessions that are to be deleted */
+    BROWSE_NOW_FOLDS = 512,   /* the chosen hit is one of the results of tools that fold */
+    BROWSE_NOW_ALL = 1023,
+};
+
+/* Adds the lines of the help screen: the keys that work in the part with the focus, and what they
+ * do; with BROWSE_NOW_ALL those of all parts. */
+void browse_help(struct browse_lines *out, enum browse_focus focus, unsigned now, size_t columns);
 /* Appends the foot of the help screen when it shows `rows` of `count` lines from line `top` on. */
-void browse_help_foot(struct buf *out, size_t top, size_t rows, size_t count);
+void browse_help_foot(struct buf *out, size_t top, size_t rows, size_t count, bool all);
 /* Appends the hints for the foot of the screen: as many keys as fit, the key to leave last.
- * `choosing`: Enter chooses. `back`: Esc goes back instead of closing. */
-void browse_hints(struct buf *out, enum browse_focus focus, bool choosing, bool back,
+ * `back`: Esc goes back instead of closing. */
+void browse_hints(struct buf *out, enum browse_focus focus, unsigned now, bool back,
                   size_t columns);
 
 /* ---- a line of text that is edited: the search box, or the name of a file ---- */

@@ -75,6 +75,7 @@ void browse_release(struct browse *b)
     session_rows_release(&b->sessions, b->histories);
     browse_hits_release(&b->hits);
     browse_pane_release(&b->pane);
+    browse_marks_release(&b->marks);
     buf_release(&b->status);
     buf_release(&b->searched);
     buf_release(&b->instead);
@@ -101,9 +102,28 @@ void browse_ask(struct browse *b, enum browse_command command)
     b->mode = BROWSE_ASKING;
 }
 
+bool browse_subject(const struct browse *b, size_t number, size_t *history, struct str *id)
+{
+    if (!b->subject.marked) {
+        *history = b->subject.history;
+        *id = buf_str(&b->subject.id);
+        return number == 0;
+    }
+    for (size_t i = 0; i < b->marks.count; i++) {
+        const struct browse_mark *one = &b->marks.at[i];
+
+        if (!one->marked || number-- > 0)
+            continue;
+        *history = one->history;
+        *id = one->id;
+        return true;
+    }
+    return false;
+}
+
 void browse_add_file_name(struct buf *out, const struct browse *b)
 {
-    struct str id = buf_str(&b->subject.id);
+    struct str id = b->subject.marked ? STR("sessions") : buf_str(&b->subject.id);
 
     for (size_t i = 0; i < id.n && i < NAME_MAX_BYTES; i++)
         buf_add_byte(out, id.p[i] == '/' ? '_' : id.p[i]);
@@ -114,7 +134,12 @@ void browse_add_file_name(struct buf *out, const struct browse *b)
 
 size_t browse_list_count(const struct browse *b)
 {
-    return b->searching ? b->hits.count : b->sessions.count;
+    return b->searching ? b->hits.row_count : b->sessions.count;
+}
+
+static const struct browse_hit *hit_of_row(const struct browse *b, size_t row)
+{
+    return &b->hits.at[b->hits.rows[row].hit];
 }
 
 bool browse_awaits_list(const struct browse *b)
@@ -158,7 +183,7 @@ static void clamp_list(struct browse *b)
     if (l->top + rows > count)
         l->top = less(count, rows);
     if (b->searching && !b->hits_done && (b->most_hits || l->at + 2 * rows >= count))
-        want_hits(b, b->most_hits ? BROWSE_HITS_MAX : 2 * count);
+        want_hits(b, b->most_hits ? BROWSE_HITS_MAX : 2 * b->hits.count);
 }
 
 void browse_resize(struct browse *b, size_t rows, size_t columns)
@@ -181,20 +206,24 @@ static void set_focus(struct browse *b, enum browse_focus focus)
         browse_resize(b, b->rows, b->columns);
 }
 
-bool browse_chosen(const struct browse *b, size_t *history, struct str *id)
+/* Gets the session of a line of the list. Returns false below the last one. */
+static bool session_of_line(const struct browse *b, size_t at, size_t *history, struct str *id)
 {
-    size_t at = browse_list(b)->at;
-
     if (at >= browse_list_count(b))
         return false;
     if (b->searching) {
-        *history = b->hits.at[at].history;
-        *id = b->hits.at[at].session;
+        *history = hit_of_row(b, at)->history;
+        *id = hit_of_row(b, at)->session;
     } else {
         *history = b->sessions.at[at].history;
         *id = b->sessions.at[at].session->id;
     }
     return true;
+}
+
+bool browse_chosen(const struct browse *b, size_t *history, struct str *id)
+{
+    return session_of_line(b, browse_list(b)->at, history, id);
 }
 
 /* ---- the messages ---- */
@@ -206,8 +235,9 @@ void browse_changed(struct browse *b, size_t history)
 
 struct str browse_chosen_hit(const struct browse *b)
 {
-    return b->searching && b->hit_list.at < b->hits.count ? b->hits.at[b->hit_list.at].message
-                                                          : STR("");
+    return b->searching && b->hit_list.at < b->hits.row_count
+               ? hit_of_row(b, b->hit_list.at)->message
+               : STR("");
 }
 
 static bool misses(const struct browse *b, struct str hit)
@@ -218,7 +248,7 @@ static bool misses(const struct browse *b, struct str hit)
 static void show_hit(struct browse *b)
 {
     if (browse_chosen_hit(b).n > 0)
-        (void)browse_pane_show(&b->pane, browse_chosen_hit(b), b->hits.at[b->hit_list.at].at);
+        (void)browse_pane_show(&b->pane, browse_chosen_hit(b), hit_of_row(b, b->hit_list.at)->at);
 }
 
 bool browse_shows(const struct browse *b, size_t history, struct str id)
@@ -487,7 +517,8 @@ static void say_fit(struct browse *b, enum browse_fit fit)
 void browse_add_hits(struct browse *b, struct browse_hits *h, enum browse_fit fit, bool done)
 {
     struct browse_list *l = &b->hit_list;
-    struct browse_hit chosen = l->at < b->hits.count ? b->hits.at[l->at] : (struct browse_hit){0};
+    struct browse_hit chosen =
+        l->at < b->hits.row_count ? *hit_of_row(b, l->at) : (struct browse_hit){0};
     struct browse_hits old = {0};
     bool first = !b->answered, again = first && b->repeating, none = b->hits.count == 0;
     bool top = !first && b->most_hits && l->at == 0 && b->focus != BROWSE_TEXT;
@@ -499,8 +530,9 @@ void browse_add_hits(struct browse *b, struct browse_hits *h, enum browse_fit fi
     if (h->count > 0 && (first || none) && !again)
         say_fit(b, fit);
     if (first) {
-        old = b->hits;
-        b->hits = (struct browse_hits){0};
+        old = browse_hits_restart(&b->hits);
+        if (!again)
+            browse_hits_release(&b->hits);
         b->hits_total = 0;
         b->searching = b->answered = true;
         b->repeating = false;
@@ -589,16 +621,18 @@ static void move(struct browse *b, enum browse_command command)
  * the first row of the session above; SIZE_MAX without one. */
 static size_t next_session(const struct browse *b, bool on)
 {
-    const struct browse_hit *hits = b->hits.at;
     size_t chosen = b->hit_list.at, step = on ? 1 : SIZE_MAX, place = SIZE_MAX;
 
     /* Below 0 is above the count. */
-    for (size_t at = chosen + step; at < b->hits.count; at += step) {
-        if (hits[at].group == hits[chosen].group)
+    for (size_t at = chosen + step; at < b->hits.row_count; at += step) {
+        size_t group = hit_of_row(b, at)->group;
+
+        if (group == hit_of_row(b, chosen)->group)
             continue;
-        if (place != SIZE_MAX && hits[at].group != hits[place].group)
+        if (place != SIZE_MAX && group != hit_of_row(b, place)->group)
             break;
-        place = at;
+        if (b->hits.rows[at].folded == 0)
+            place = at;
     }
     return place;
 }
@@ -705,27 +739,176 @@ static void next_order(struct browse *b)
     browse_choose(b, 0);
 }
 
-/* Asks a question about the chosen session: for a file name, whether to delete it, what to copy. */
+/* Makes the sessions on which a command acts the subject: in the list the marked ones, if any are;
+ * else the chosen one. Returns false without one. */
+static bool set_subject(struct browse *b)
+{
+    struct str id = STR("");
+    bool is = browse_chosen(b, &b->subject.history, &id);
+
+    b->subject.marked = b->focus != BROWSE_TEXT && b->marks.marked > 0;
+    buf_set(&b->subject.id, id);
+    return is || b->subject.marked;
+}
+
+/* Asks for the name of a file for an export, or what to copy. */
 static void ask_of_session(struct browse *b, enum browse_command command)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
-    struct str id;
 
-    if (!browse_chosen(b, &b->subject.history, &id)) {
-        browse_say(b, command == BROWSE_EXPORT   ? "there is no session to export"
-                      : command == BROWSE_DELETE ? "there is no session to delete"
-                                                 : "there is nothing to copy");
-        return;
-    }
-    buf_set(&b->subject.id, id);
-    if (command == BROWSE_DELETE) {
-        browse_ask(b, BROWSE_DELETE);
+    if (!set_subject(b)) {
+        browse_say(b, command == BROWSE_EXPORT ? "there is no session to export"
+                                               : "there is nothing to copy");
         return;
     }
     b->mode = command == BROWSE_EXPORT ? BROWSE_NAMING : BROWSE_COPYING;
     browse_add_file_name(&name, b);
     browse_edit_set(&b->name, buf_str(&name));
+    b->name.chosen = true;
     buf_release(&name);
+}
+
+/* ---- marks ---- */
+
+/* Returns the title of a session that is listed, else its id. */
+static struct str label_of(const struct browse *b, size_t history, struct str id)
+{
+    size_t place = browse_sessions_find(&b->sessions, history, id);
+
+    return place == SIZE_MAX ? id : session_label(b->sessions.at[place].session);
+}
+
+/* Says that a session, or several, will be deleted or stay. */
+static void say_of_sessions(struct browse *b, size_t count, size_t history, struct str id,
+                            const char *one, const char *several)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+    struct str label = label_of(b, history, id);
+
+    if (count == 1)
+        buf_addf(&text, "'%.*s' %s", (int)label.n, label.p, one);
+    else
+        buf_addf(&text, "%zu sessions %s", count, several);
+    browse_say(b, buf_c(&text));
+    buf_release(&text);
+}
+
+/* Chooses the first line of the next session. */
+static void choose_next_session(struct browse *b)
+{
+    size_t at = browse_list(b)->at;
+
+    do
+        at++;
+    while (b->searching && at < b->hits.row_count &&
+           hit_of_row(b, at)->group == hit_of_row(b, at - 1)->group);
+    if (at < browse_list_count(b))
+        browse_choose(b, at);
+}
+
+static void mark_chosen(struct browse *b)
+{
+    const struct browse_mark *mark;
+    size_t history;
+    struct str id;
+
+    if (!browse_chosen(b, &history, &id))
+        return;
+    mark = browse_marks_find(&b->marks, history, id);
+    browse_marks_set(&b->marks, history, id, !mark || !mark->marked);
+    choose_next_session(b);
+}
+
+/* Marks the sessions of all lines; if all are marked, unmarks them. */
+static void mark_all(struct browse *b)
+{
+    bool mark = false;
+    size_t history;
+    struct str id;
+
+    for (size_t i = 0; !mark && session_of_line(b, i, &history, &id); i++) {
+        const struct browse_mark *one = browse_marks_find(&b->marks, history, id);
+
+        mark = !one || !one->marked;
+    }
+    for (size_t i = 0; session_of_line(b, i, &history, &id); i++)
+        browse_marks_set(&b->marks, history, id, mark);
+}
+
+/* Has the sessions deleted when the browser is left; the chosen one alone stays if it was to be
+ * deleted. */
+static void delete_sessions(struct browse *b)
+{
+    struct browse_marks *m = &b->marks;
+    size_t count = 1, history = 0;
+    const struct browse_mark *one;
+    struct str id = STR("");
+
+    if (!set_subject(b)) {
+        browse_say(b, "there is no session to delete");
+        return;
+    }
+    (void)browse_subject(b, 0, &history, &id);
+    one = browse_marks_find(m, history, id);
+    if (b->subject.marked) {
+        count = m->marked;
+        browse_marks_delete_marked(m);
+    } else if (one && one->deletion > 0) {
+        browse_marks_delete(m, history, id, 0);
+        say_of_sessions(b, 1, history, id, "stays", "");
+        return;
+    } else {
+        browse_marks_delete(m, history, id, ++m->deletions);
+    }
+    say_of_sessions(b, count, history, id, "is deleted when you leave; u: undo",
+                    "are deleted when you leave; u: undo");
+    if (!b->subject.marked && b->focus != BROWSE_TEXT)
+        choose_next_session(b);
+}
+
+static void undo_deletion(struct browse *b)
+{
+    size_t before = b->marks.deleted, place;
+    const struct browse_mark *kept = browse_marks_undo(&b->marks);
+
+    if (!kept) {
+        browse_say(b, "there is nothing to undo");
+        return;
+    }
+    say_of_sessions(b, before - b->marks.deleted, kept->history, kept->id, "stays", "stay");
+    place = b->searching || b->focus == BROWSE_TEXT
+                ? SIZE_MAX
+                : browse_sessions_find(&b->sessions, kept->history, kept->id);
+    if (place != SIZE_MAX)
+        browse_choose(b, place);
+}
+
+/* Returns a command that leaves the browser or continues a session, for the caller: at once, or
+ * after the question about what is to be deleted. */
+static enum browse_command leave(struct browse *b, enum browse_command command)
+{
+    bool leaves = command == BROWSE_CLOSE || command == BROWSE_LOAD || command == BROWSE_PROMPT ||
+                  command == BROWSE_ENTER;
+    bool uses = command == BROWSE_LOAD || command == BROWSE_CHAT || command == BROWSE_ENTER;
+    const struct browse_mark *chosen = NULL;
+    size_t history;
+    struct str id;
+
+    b->subject.marked = false;
+    if ((command == BROWSE_ENTER && !b->for_chat) || command == BROWSE_PROMPT ||
+        command == BROWSE_COPY)
+        (void)set_subject(b);
+    if (browse_chosen(b, &history, &id))
+        chosen = browse_marks_find(&b->marks, history, id);
+    if (uses && !b->subject.marked && chosen && chosen->deletion > 0) {
+        browse_say(b, "this session is to be deleted; d keeps it");
+        return BROWSE_NOTHING;
+    }
+    if (!leaves || b->marks.deleted == 0)
+        return command;
+    b->leaving = command;
+    browse_ask(b, BROWSE_DELETE);
+    return BROWSE_NOTHING;
 }
 
 /* The data that a command needs. */
@@ -737,6 +920,18 @@ enum needs {
     NEEDS_HITS,     /* the messages, and the number of hits in each */
 };
 
+unsigned browse_now(const struct browse *b)
+{
+    return (b->choosing ? BROWSE_NOW_CHOOSING : BROWSE_NOW_NOT_CHOOSING) |
+           (b->marks.marked > 0 ? BROWSE_NOW_MARKED : BROWSE_NOW_UNMARKED) |
+           (browse_list_count(b) > 0 ? BROWSE_NOW_SESSION : 0) |
+           (browse_message(b) ? BROWSE_NOW_MESSAGE : 0) |
+           (b->found || b->searched.len > 0 ? BROWSE_NOW_SEARCH : 0) |
+           (b->histories > 1 ? BROWSE_NOW_HISTORIES : 0) |
+           (b->marks.deleted > 0 ? BROWSE_NOW_DELETED : 0) |
+           (b->searching && browse_hits_folds(&b->hits, b->hit_list.at) ? BROWSE_NOW_FOLDS : 0);
+}
+
 static enum needs needs_of(const struct browse *b, struct browse_ahead a)
 {
     enum browse_command command = a.command;
@@ -746,8 +941,11 @@ static enum needs needs_of(const struct browse *b, struct browse_ahead a)
     switch (command) {
     case BROWSE_ENTER:
         return a.focus == BROWSE_TEXT || b->choosing ? NEEDS_MESSAGES : NEEDS_NOTHING;
-    case BROWSE_EXPORT:
+    case BROWSE_MARK:
+    case BROWSE_MARK_ALL:
     case BROWSE_DELETE:
+        return NEEDS_LINES;
+    case BROWSE_EXPORT:
         return NEEDS_SESSION;
     case BROWSE_NEXT_HIT:
     case BROWSE_LAST_HIT:
@@ -767,11 +965,13 @@ static enum needs needs_of(const struct browse *b, struct browse_ahead a)
 static bool has_target(struct browse *b, enum browse_command command)
 {
     size_t count = browse_list_count(b), rows = browse_areas(b).list.rows;
-    size_t to = line_below(b, lines_of(command, rows));
+    bool one = command == BROWSE_MARK || command == BROWSE_DELETE;
+    size_t to = line_below(b, one ? 0 : lines_of(command, rows));
 
-    if (!b->searching || b->hits_done || to < count || count >= BROWSE_HITS_MAX)
+    if (!b->searching || b->hits_done || to < count || b->hits.count >= BROWSE_HITS_MAX)
         return true;
-    want_hits(b, command == BROWSE_LAST ? BROWSE_HITS_MAX : 2 * count);
+    want_hits(b, command == BROWSE_LAST || command == BROWSE_MARK_ALL ? BROWSE_HITS_MAX
+                                                                      : 2 * b->hits.count);
     return false;
 }
 
@@ -790,6 +990,24 @@ static bool is_ready(struct browse *b, struct browse_ahead a)
            (!b->wants.messages && (needs < NEEDS_HITS || !browse_pane_is_counting(&b->pane)));
 }
 
+/* Returns whether the chosen line is that of folded results. */
+static bool chooses_folded(const struct browse *b)
+{
+    return b->searching && b->hit_list.at < b->hits.row_count &&
+           b->hits.rows[b->hit_list.at].folded > 0;
+}
+
+/* In the list folds or unfolds results of tools, if the chosen line is one of them; else a call or
+ * result in the messages. */
+static void fold(struct browse *b, bool all)
+{
+    if (b->focus != BROWSE_TEXT && b->searching && browse_hits_folds(&b->hits, b->hit_list.at))
+        choose_in_row(b, browse_hits_fold(&b->hits, b->hit_list.at, all),
+                      less(b->hit_list.at, b->hit_list.top));
+    else
+        browse_pane_fold(&b->pane, all);
+}
+
 /* Returns the command that a key means here. Enter chooses with --print; else it goes to the
  * messages, and there it loads. */
 static enum browse_command meaning_of(const struct browse *b, enum browse_command command)
@@ -800,6 +1018,8 @@ static enum browse_command meaning_of(const struct browse *b, enum browse_comman
         return BROWSE_LOAD;
     if (command != BROWSE_ENTER)
         return command;
+    if (b->focus != BROWSE_TEXT && chooses_folded(b))
+        return BROWSE_FOLD;
     if (b->focus == BROWSE_TEXT && (!b->choosing || b->for_chat))
         return b->choosing ? BROWSE_PROMPT : BROWSE_LOAD;
     return b->choosing ? BROWSE_ENTER : BROWSE_TO_TEXT;
@@ -842,7 +1062,7 @@ static enum browse_command carry_out(struct browse *b, enum browse_command key_c
         break;
     case BROWSE_FOLD:
     case BROWSE_FOLD_ALL:
-        browse_pane_fold(&b->pane, command == BROWSE_FOLD_ALL);
+        fold(b, command == BROWSE_FOLD_ALL);
         break;
     case BROWSE_ROLE:
         next_role(b);
@@ -870,16 +1090,28 @@ static enum browse_command carry_out(struct browse *b, enum browse_command key_c
         go_back(b);
         break;
     case BROWSE_EXPORT:
-    case BROWSE_DELETE:
     case BROWSE_COPY_PART:
         ask_of_session(b, command);
+        break;
+    case BROWSE_MARK:
+        mark_chosen(b);
+        break;
+    case BROWSE_MARK_ALL:
+        mark_all(b);
+        break;
+    case BROWSE_DELETE:
+        delete_sessions(b);
+        break;
+    case BROWSE_UNDO:
+        undo_deletion(b);
         break;
     case BROWSE_HELP:
         b->mode = BROWSE_HELPING;
         b->help_top = 0;
+        b->help_all = false;
         break;
     default:
-        return command;
+        return leave(b, command);
     }
     return BROWSE_NOTHING;
 }
@@ -926,7 +1158,12 @@ static enum browse_command press_help(struct browse *b, int32_t key)
     size_t rows = b->rows > 2 ? b->rows - 2 : 1, last;
     struct browse_lines lines = {0};
 
-    browse_help(&lines, b->columns);
+    if (key == '?' && !b->help_all) {
+        b->help_all = true;
+        b->help_top = 0;
+        return BROWSE_NOTHING;
+    }
+    browse_help(&lines, b->focus, b->help_all ? BROWSE_NOW_ALL : browse_now(b), b->columns);
     last = less(lines.count, rows);
     browse_lines_release(&lines);
     if (command == BROWSE_CANCEL || command == BROWSE_SUSPEND || command == BROWSE_REDRAW)
@@ -978,7 +1215,8 @@ static void drop_ahead(struct browse *b, enum browse_command command)
     if (edits || command == BROWSE_BACK || command == BROWSE_ROLE || command == BROWSE_SCOPE ||
         command == BROWSE_ORDER)
         b->ahead_count = 0;
-    while (to_end && last_needs(b) == NEEDS_LINES)
+    while (to_end && last_needs(b) == NEEDS_LINES &&
+           b->ahead[b->ahead_count - 1].command <= BROWSE_LAST)
         b->ahead_count--;
 }
 
@@ -1024,6 +1262,13 @@ static enum browse_command press_in_mode(struct browse *b, int32_t key)
     }
     asks = b->mode == BROWSE_ASKING;
     b->mode = BROWSE_NORMAL;
+    b->deletes = asks && b->asked == BROWSE_DELETE && (key == 'y' || key == 'Y');
+    if (asks && b->asked == BROWSE_DELETE && (key == 'n' || key == 'N'))
+        browse_marks_keep(&b->marks);
+    else if (asks && b->asked == BROWSE_DELETE && !b->deletes)
+        return BROWSE_NOTHING;
+    if (asks && b->asked == BROWSE_DELETE)
+        return b->leaving;
     if (asks)
         return key == 'y' || key == 'Y' ? b->asked : BROWSE_NOTHING;
     return key == 'm'   ? BROWSE_COPY

@@ -20,6 +20,7 @@
 #include "browse/panel.h"
 #include "browse/list.h"
 #include "browse/input.h"
+#include "browse/marks.h"
 
 static inline size_t less(size_t a, size_t b)
 {
@@ -56,7 +57,8 @@ struct browse_ahead {
 enum browse_mode {
     BROWSE_NORMAL,
     BROWSE_HELPING, /* the help screen */
-    BROWSE_ASKING,  /* a question about `asked` waits for y or another key */
+    BROWSE_ASKING,  /* a question about `asked` waits for y or another key; about BROWSE_DELETE,
+                     * before the browser is left, for y, n, or another key that goes back */
     BROWSE_NAMING,  /* the name of the export file is typed */
     BROWSE_FINDING, /* the text to find in this session is typed */
     BROWSE_COPYING, /* a letter says what to copy */
@@ -86,13 +88,18 @@ struct browse {
     size_t rows, columns; /* of the screen */
     enum browse_focus focus;
     enum browse_mode mode;
-    enum browse_command asked; /* BROWSE_DELETE, BROWSE_OVERWRITE */
-    /* The session of a question or export, even if another one is chosen meanwhile. */
+    enum browse_command asked;   /* BROWSE_DELETE, BROWSE_OVERWRITE */
+    enum browse_command leaving; /* by what, when the question about BROWSE_DELETE is answered */
+    bool deletes;                /* the answer was to delete what is to be deleted */
+    /* The sessions of a question, a copy or an export, even if another one is chosen meanwhile. */
     struct {
+        bool marked; /* all that are marked; else this one: */
         size_t history;
         struct buf id;
     } subject;
+    struct browse_marks marks;
     size_t help_top;
+    bool help_all; /* the help has every key, not only those that work here */
     struct browse_edit query, name, find;
     bool found;              /* the panel marks the text of `find` in place of that of the search */
     bool zoomed;             /* only the panel with the focus is shown */
@@ -160,11 +167,14 @@ void browse_tick(struct browse *b, int64_t now);
 void browse_search(struct browse *b, bool again);
 /* Requests the messages again if they are of this history, which has changed. */
 void browse_changed(struct browse *b, size_t history);
-/* Asks at the foot about BROWSE_DELETE or BROWSE_OVERWRITE; browse_press returns that command when
- * the answer is yes. */
+/* Asks at the foot about BROWSE_OVERWRITE, which browse_press returns when the answer is yes. */
 void browse_ask(struct browse *b, enum browse_command command);
 /* Shows a text at the foot until the next key. */
 void browse_say(struct browse *b, const char *text);
+/* Gets session `number`, from 0, of b->subject; *id is borrowed. Returns false after the last. */
+bool browse_subject(const struct browse *b, size_t number, size_t *history, struct str *id);
+/* Returns the bits of enum browse_now. */
+unsigned browse_now(const struct browse *b);
 /* Appends the default name of the file to which b->subject is exported. */
 void browse_add_file_name(struct buf *out, const struct browse *b);
 
@@ -211,8 +221,8 @@ bool browse_can_go_back(const struct browse *b);
  * never acts as a command, or as the answer to a question. */
 void browse_paste(struct browse *b, int32_t key, int64_t now);
 /* Applies a key. Returns the command that remains for the caller, or BROWSE_NOTHING. BROWSE_ENTER
- * means that the user has chosen; for BROWSE_EXPORT the file is in b->name; BROWSE_DELETE is
- * confirmed. */
+ * means that the user has chosen; for BROWSE_EXPORT the file is in b->name. A command that leaves
+ * the browser is returned after the question about what is to be deleted. */
 enum browse_command browse_press(struct browse *b, int32_t key, int64_t now);
 /* Carries out the commands that wait, up to one whose data is not there, or one that remains for
  * the caller, which it returns. Else returns BROWSE_NOTHING. */

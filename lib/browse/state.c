@@ -24,7 +24,7 @@ static void add_current_place(struct buf *out, const struct browse *b)
     json_add_member(out, "session", id);
     json_add_member_int(out, "row", (int64_t)(l->at - l->top));
     if (b->searching)
-        json_add_member(out, "message", b->hits.at[l->at].message);
+        json_add_member(out, "message", browse_chosen_hit(b));
     if (browse_message(b) && browse_shows(b, history, id) && browse_pane_position(&b->pane, &at)) {
         json_add_member(out, "top", at.top);
         if (at.part > 0)

@@ -3,6 +3,7 @@
 
 #include "chathist/base/utf8.h"
 #include "chathist/cli/choose.h"
+#include "chathist/cli/wide.h"
 #include "browse/view.h"
 
 #define TITLE 60
@@ -23,7 +24,7 @@ static void add_history_name(struct buf *out, const struct browse *b, size_t his
 
 void browse_title_box(struct buf *out, const struct browse *b)
 {
-    size_t count = browse_list_count(b);
+    size_t count = b->searching ? b->hits.count : b->sessions.count, at = browse_list(b)->at;
     bool more = b->searching && !b->hits_done;
 
     if (b->role)
@@ -31,7 +32,7 @@ void browse_title_box(struct buf *out, const struct browse *b)
     if (b->all)
         buf_add_c(out, "all histories  ");
     if (count > 0)
-        buf_addf(out, "%zu/", browse_list(b)->at + 1);
+        buf_addf(out, "%zu/", (b->searching ? b->hits.rows[at].hit : at) + 1);
     if (more && b->hits_total > 0)
         buf_addf(out, "%" PRIu64, b->hits_total);
     else
@@ -75,31 +76,41 @@ void browse_title_list(struct buf *out, const struct browse *b)
                  b->order != BROWSE_NEWEST ? browse_order_name(b->order) : "");
     else
         buf_add_c(out, b->wants.sessions ? " reading " : " no session yet ");
+    if (b->marks.marked > 0)
+        buf_addf(out, " %zu marked ", b->marks.marked);
+    if (b->marks.deleted > 0)
+        buf_addf(out, " %zu to delete ", b->marks.deleted);
     if (bad > 0)
         buf_addf(out, " %" PRIu64 " bad line%s ", bad, bad == 1 ? "" : "s");
 }
 
 void browse_title_text(struct buf *out, struct browse *b)
 {
+    struct buf id = BUF_INIT(BUF_LINE), rest = BUF_INIT(BUF_LINE);
+    size_t number, total, columns = browse_areas(b).text.columns, used;
     struct browse_pane *p = &b->pane;
-    struct str id = buf_str(&b->shown.id);
-    size_t number, total;
 
-    if (id.n == 0)
+    if (b->shown.id.len == 0)
         return;
-    buf_add_byte(out, ' ');
-    vis_add_line(out, utf8_first(id, TITLE), true);
-    add_history_name(out, b, b->shown.history, "  ");
     if (p->thread.count > 0)
-        buf_addf(out, "  %zu/%zu%s%s", p->at + 1, p->thread.count, b->every ? "  every line" : "",
+        buf_addf(&rest, "  %zu/%zu%s%s", p->at + 1, p->thread.count, b->every ? "  every line" : "",
                  browse_is_looking(b) ? "  looking" : "");
     if (browse_pane_hit_number(p, &number, &total))
-        buf_addf(out, "  hit %zu of %zu", number, total);
+        buf_addf(&rest, "  hit %zu of %zu", number, total);
     if (p->unseen > 0)
-        buf_addf(out, "  %zu new below", p->unseen);
+        buf_addf(&rest, "  %zu new below", p->unseen);
     if (b->following)
-        buf_add_c(out, "  following");
+        buf_add_c(&rest, "  following");
+    buf_add_byte(&rest, ' ');
+    /* What changes is seen; the name is cut. */
+    vis_add_line(&id, utf8_first(buf_str(&b->shown.id), TITLE), true);
+    add_history_name(&id, b, b->shown.history, "  ");
     buf_add_byte(out, ' ');
+    used = rest.len + 1;
+    wide_add_fitted(out, buf_str(&id), used < columns ? columns - used : 1);
+    buf_add_str(out, buf_str(&rest));
+    buf_release(&id);
+    buf_release(&rest);
 }
 
 void browse_advice_list(struct buf *out, const struct browse *b)
@@ -123,19 +134,60 @@ void browse_advice_text(struct buf *out, const struct browse *b)
         buf_addf(out, "No %s message in this session; Ctrl-R: next role", b->role);
 }
 
+/* Adds the question about the sessions that are to be deleted, the title of a single one cut so
+ * that the rest fits. */
 static void add_deletion(struct buf *out, const struct browse *b)
 {
-    struct str id = buf_str(&b->subject.id);
-    size_t place = browse_sessions_find(&b->sessions, b->subject.history, id);
-    uint64_t count = place == SIZE_MAX ? 0 : b->sessions.at[place].session->count;
+    struct buf rest = BUF_INIT(BUF_LINE), title = BUF_INIT(BUF_LINE);
+    const struct row *one = NULL;
+    uint64_t messages = 0;
+    size_t used;
 
-    buf_add_c(out, "delete '");
-    vis_add_line(out, utf8_first(id, TITLE), true);
-    buf_add_byte(out, '\'');
-    add_history_name(out, b, b->subject.history, " of ");
-    if (count > 0)
-        buf_addf(out, ", %" PRIu64 " message%s", count, count == 1 ? "" : "s");
-    buf_add_c(out, ", for ever? y or n");
+    for (size_t i = 0; i < b->sessions.count; i++) {
+        const struct row *r = &b->sessions.at[i];
+        const struct browse_mark *mark = browse_marks_find(&b->marks, r->history, r->session->id);
+
+        if (!mark || mark->deletion == 0)
+            continue;
+        messages += r->session->count;
+        one = r;
+    }
+    if (one)
+        add_history_name(&rest, b, one->history, " of ");
+    if (b->marks.deleted > 1)
+        buf_clear(&rest);
+    if (messages > 0)
+        buf_addf(&rest, ", %" PRIu64 " message%s", messages, messages == 1 ? "" : "s");
+    buf_add_c(&rest, "? y: for ever  n: keep  Esc: back");
+    buf_add_c(out, "delete ");
+    if (b->marks.deleted == 1 && one) {
+        used = out->len + 2 + wide_columns(buf_str(&rest));
+        vis_add_line(&title, session_label(one->session), true);
+        buf_add_byte(out, '\'');
+        wide_add_fitted(out, buf_str(&title), used < b->columns ? b->columns - used : 1);
+        buf_add_byte(out, '\'');
+    } else {
+        buf_addf(out, "%zu session%s", b->marks.deleted, b->marks.deleted == 1 ? "" : "s");
+    }
+    buf_add_str(out, buf_str(&rest));
+    buf_release(&rest);
+    buf_release(&title);
+}
+
+/* Adds a report; of one that is too wide the beginning and the end, where the reason is. */
+static void add_status(struct buf *out, const struct browse *b)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    size_t half = b->columns / 2;
+
+    vis_add_line(&text, buf_str(&b->status), true);
+    if (wide_columns(buf_str(&text)) <= b->columns) {
+        buf_add_str(out, buf_str(&text));
+    } else {
+        buf_add_str(out, utf8_fit(buf_str(&text), half));
+        wide_add_end(out, buf_str(&text), b->columns - half);
+    }
+    buf_release(&text);
 }
 
 void browse_foot(struct buf *out, const struct browse *b)
@@ -148,8 +200,8 @@ void browse_foot(struct buf *out, const struct browse *b)
     } else if (b->mode == BROWSE_COPYING) {
         buf_add_c(out, "copy: m message  c its first code block  i id of the session  s session");
     } else if (b->status.len > 0) {
-        vis_add_line(out, buf_str(&b->status), true);
+        add_status(out, b);
     } else {
-        browse_hints(out, b->focus, b->choosing, browse_can_go_back(b), b->columns);
+        browse_hints(out, b->focus, browse_now(b), browse_can_go_back(b), b->columns);
     }
 }

@@ -614,11 +614,26 @@ static void draw_advice(const struct browse_view *v, struct str text, struct bro
     }
 }
 
+/* Adds the line of a row of the list of hits; `below`: the row above is drawn, too. */
+static void add_hit_row(const struct browse *b, size_t row, bool below,
+                        const struct browse_rows *how, struct browse_lines *lines)
+{
+    const struct browse_hit_row *r = &b->hits.rows[row];
+    const struct browse_hit *hit = &b->hits.at[r->hit];
+
+    if (r->folded > 0)
+        browse_row_folded(lines, hit, r->folded, how);
+    else
+        browse_row_hit(lines, hit, below && hit->group == hit[-1].group, how);
+}
+
 static void draw_list(const struct browse_view *v, const struct browse *b, struct browse_rect r)
 {
     const struct browse_list *l = browse_list(b);
-    struct browse_rows how = {
-        .columns = r.columns, .now = time_now(), .places = b->all ? b->places : NULL};
+    struct browse_rows how = {.columns = r.columns,
+                              .now = time_now(),
+                              .places = b->all ? b->places : NULL,
+                              .marks = &b->marks};
     struct browse_lines lines = {0};
     struct buf advice = BUF_INIT(BUF_LINE);
 
@@ -630,8 +645,7 @@ static void draw_list(const struct browse_view *v, const struct browse *b, struc
         struct pen p = pen_at(v, r, i);
 
         if (b->searching)
-            browse_row_hit(&lines, &b->hits.at[place],
-                           i > 0 && b->hits.at[place].group == b->hits.at[place - 1].group, &how);
+            add_hit_row(b, place, i > 0, &how, &lines);
         else
             browse_row_session(&lines, &b->sessions.at[place], &how);
         if (place == l->at)
@@ -738,12 +752,12 @@ static void draw_help(const struct browse_view *v, const struct browse *b)
     struct pen p = pen_at(v, all, 0);
 
     draw_text(&p, STR(PROGRAM_PREFIX "hist-browse: keys"), BROWSE_HEAD);
-    browse_help(&lines, b->columns);
+    browse_help(&lines, b->focus, b->help_all ? BROWSE_NOW_ALL : browse_now(b), b->columns);
     for (size_t i = 0; i + 2 < b->rows && b->help_top + i < lines.count; i++) {
         p = pen_at(v, all, i + 1);
         draw_line(&p, &lines, b->help_top + i);
     }
-    browse_help_foot(&foot, b->help_top, b->rows > 2 ? b->rows - 2 : 1, lines.count);
+    browse_help_foot(&foot, b->help_top, b->rows > 2 ? b->rows - 2 : 1, lines.count, b->help_all);
     p = pen_at(v, all, b->rows - 1);
     draw_text(&p, buf_str(&foot), BROWSE_DIM);
     browse_lines_release(&lines);

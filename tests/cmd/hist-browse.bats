@@ -54,10 +54,12 @@ ended() {
     screen_has back
 }
 
-# delete_chosen: what is typed after d is dropped until it has asked.
+# delete_chosen: leaves, and deletes the chosen session.
 delete_chosen() {
     keys d
-    screen_has 'for ever? y or n'
+    screen_has 'is deleted when you leave; u: undo'
+    keys Q
+    screen_has '? y: for ever  n: keep  Esc: back'
     keys y
 }
 
@@ -279,6 +281,37 @@ type to search  F1 help  Enter open  Tab panel  ^O load  Esc back'
     printed_is fix
 }
 
+@test "hist-browse: of several words the best come first, as with --sort best, and results of tools fold" {
+    local i
+    {
+        hist_line old user 'the cart has no price' 2024-01-01T10:00:00.000000+00:00
+        for i in 1 2 3; do hist_line old tool "listing $i: cart, price" "2024-01-01T10:00:0$i.000000+00:00"; done
+        hist_line new assistant 'a price for the cart' 2024-02-01T10:00:00.000000+00:00
+        for i in 1 2; do hist_line results tool "found $i: cart price" "2024-03-01T10:00:0$i.000000+00:00"; done
+    } >"$HISTORY"
+    run_expect 0 hist-search -l --sort best --query 'cart price'
+    stdout_is new old results
+    terminal
+    browse
+    keys 'cart price'
+    screen_has '1/7' '└ +3 in results of tools'
+    screen
+    sed -n '3,7s/ *│.*//p' "$BATS_TEST_TMPDIR/screen" | sed 's/^24-\(0.\)-01 .*/\1/; s/^  *//' >rows
+    is rows rows 02 01 '└ +3 in results of tools' 03 '└ tool found 1: cart pri…'
+    keys Tab j j
+    screen_has 'z unfold' '3/7'
+    keys Enter
+    screen_has '└ tool listing 1: cart,' '└ tool listing 3: cart,'
+    screen_lacks 'in results of tools'
+    keys z
+    screen_has '└ +3 in results of tools' '3/7'
+    # With one role there is nothing to fold.
+    keys r r r r
+    screen_has 'role tool' '└ tool listing 1: cart,'
+    keys C-c
+    ended 130
+}
+
 @test "hist-browse: nothing to choose is 1, cancelled is 130" {
     worked
     terminal
@@ -460,13 +493,16 @@ in_path() {
     paste_buffer -p
     screen_has '> lexer' '1/1'
     # Neither the answer to a question nor its commands.
-    keys Enter d
-    screen_has 'for ever? y or n'
+    keys Enter d Q
+    screen_has '? y: for ever'
     tmux set-buffer y
     paste_buffer -p
     sleep 0.3
-    screen_has 'for ever? y or n'
-    keys n
+    screen_has '? y: for ever'
+    keys Escape
+    soon screen_lacks_now 'for ever'
+    keys u
+    screen_has 'stays'
     # The name of a file.
     keys x
     screen_has 'export to: plan.md'
@@ -590,11 +626,9 @@ locked() {
     locked ':'
     terminal
     browse
-    screen_has '1/3'
-    keys Tab
+    screen_has '/3'
+    keys Tab g
     delete_chosen
-    screen_has deleting
-    keys q
     screen_has 'hist-browse: waiting for what was to be done; Ctrl-C gives it up'
     keys C-c
     ended 130
@@ -604,11 +638,9 @@ locked() {
     # A terminal of another size is no reason.
     locked ':'
     browse
-    screen_has '1/3'
-    keys Tab
+    screen_has '/3'
+    keys Tab g
     delete_chosen
-    screen_has deleting
-    keys q
     screen_has 'hist-browse: waiting for'
     tmux resize-window -x 90 -y 30
     tmux resize-window -x 80 -y 24
@@ -618,11 +650,9 @@ locked() {
     # A signal is one, and ends it as it always does.
     locked ':'
     browse
-    screen_has '1/2'
-    keys Tab
+    screen_has '/2'
+    keys Tab g
     delete_chosen
-    screen_has deleting
-    keys q
     screen_has 'hist-browse: waiting for'
     signal hist-browse TERM
     ended 143
@@ -632,12 +662,12 @@ locked() {
     # Nobody is there to give it up.
     locked ':'
     browse
-    screen_has '1/2'
-    keys Tab
+    screen_has '/2'
+    keys Tab g
     delete_chosen
-    screen_has deleting
-    signal hist-browse TERM
-    ended 143
+    screen_has 'hist-browse: waiting for'
+    signal hist-browse HUP
+    ended 129
     echo >go
     wait
     [[ $(wc -l <"$HISTORY") == 6 ]]
@@ -648,11 +678,9 @@ locked() {
     locked 'rm "$CHAT_HISTORY"; mkdir "$CHAT_HISTORY"'
     terminal
     browse
-    screen_has '1/3'
-    keys Tab
+    screen_has '/3'
+    keys Tab g
     delete_chosen
-    screen_has deleting
-    keys q
     screen_has 'hist-browse: waiting for'
     echo >go
     screen_has "hist-browse: hist-delete: cannot"
@@ -813,16 +841,77 @@ locked() {
     # It is chosen now, and was not made current.
     screen_has '1/4' '/3 '
     [[ ! -e $HISTORY.session ]]
+    # Nothing is deleted before the browser is left, and what is undone stays.
     keys d
-    screen_has 'for ever? y or n'
-    keys n
+    screen_has "'fix config.c' is deleted when you leave; u: undo" '1 to delete' 'D  ' '  24-03-01'
+    keys u
+    screen_has "'fix config.c' stays"
+    keys d Q
+    screen_has "delete 'fix config.c', 3 messages? y: for ever  n: keep  Esc: back"
+    keys Escape
     soon screen_lacks_now 'for ever'
-    [[ $(wc -l <"$HISTORY") == 10 ]]
-    delete_chosen
-    screen_has deleted '/3'
-    [[ $(wc -l <"$HISTORY") == 7 ]]
-    keys C-c
+    keys Q
+    screen_has 'for ever'
+    keys n
     ended 130
+    [[ $(wc -l <"$HISTORY") == 10 ]]
+    browse
+    keys Tab g
+    delete_chosen
+    ended 130
+    [[ $(wc -l <"$HISTORY") == 7 ]]
+}
+
+@test "hist-browse: sessions are marked, and exported, printed and deleted together" {
+    worked
+    terminal
+    browse
+    keys Tab '*'
+    screen_has '3 marked' '* 24-01-01' 'd delete  x export'
+    keys Space Space
+    screen_has '1 marked' '* 24-01-01' '  24-02-01'
+    keys '*'
+    screen_has '3 marked'
+    export_to all.md
+    screen_has "3 sessions exported to 'all.md'"
+    grep -q 'write tests' all.md
+    grep -q 'plan the parser' all.md
+    keys p
+    ended 0
+    grep -q 'plan the parser' printed
+    grep -q 'edited three lines' printed
+    browse --print id
+    keys Tab g Space Space Enter
+    ended 0
+    is printed printed now fix
+    browse --print json
+    keys Tab g Space Space Enter
+    ended 0
+    [[ $(wc -l <printed) == 5 ]]
+    browse
+    keys Tab '*' d
+    screen_has '3 sessions are deleted when you leave; u: undo' 'D 24-01-01'
+    # Neither Ctrl-C nor a signal deletes.
+    keys C-c
+    screen_has 'hist-browse: nothing was deleted: 3 sessions were to be deleted'
+    ended 130
+    [[ $(wc -l <"$HISTORY") == 7 ]]
+    browse
+    keys Tab d
+    screen_has 'is deleted when you leave'
+    signal hist-browse HUP
+    ended 129
+    [[ $(wc -l <"$HISTORY") == 7 ]]
+    browse
+    keys Tab '*' d
+    screen_has '3 to delete'
+    keys u
+    screen_has '3 sessions stay'
+    keys g Space Space d Q
+    screen_has 'delete 2 sessions, 5 messages? y: for ever'
+    keys y
+    ended 130
+    [[ $(wc -l <"$HISTORY") == 2 ]]
 }
 
 @test "hist-browse: a fork is chosen though the list had it first" {
@@ -1014,9 +1103,9 @@ locked() {
     screen_has 'forked: '
     [[ $(wc -l <"$two/history.jsonl") == 2 ]]
     [[ $(wc -l <"$one/history.jsonl") == 1 ]]
-    keys d
-    screen_has "delete 'second' of $WORK/two, 1 message, for ever? y or n"
-    keys n
+    keys d Q
+    screen_has "? y: for ever" "delete 'said in two' of $WORK/two, 1 message"
+    keys Escape u
     # What it makes current is not current here, and it says so.
     keys L
     screen_has "hist-browse: session 'second' is current in '$WORK/two', not here"
@@ -1212,8 +1301,13 @@ END
     terminal 100x40
     browse
     keys F1
-    screen_has 'hist-browse: keys' '/expression/' 'since:7d before:2026-10-01' 'load: make the session current' 'copy the message' 'export the session' \
-        'fork it at this message' 'to prompt'
+    screen_has 'hist-browse: keys' '/expression/' 'since:7d before:2026-10-01' 'load: make the session current' \
+        'by words' '?: all keys'
+    screen_lacks 'copy the message' 'this history, or all'
+    keys '?'
+    screen_has 'copy the message' 'export the session' 'fork it at this message' 'to prompt' \
+        'undo: the sessions of the last d stay'
+    screen_lacks '?: all keys'
     keys Escape
     screen_has 'Esc close'
     keys C-c

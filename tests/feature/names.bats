@@ -121,11 +121,13 @@ mine_are_left() {
     type_lines 'hist-browse --print id JUNK >printed; echo "status $?"'
     screen_has 'Esc back' JUNK
     keys Tab
-    keys d
-    screen_has "delete 'last'"
+    keys d Q
+    screen_has "delete 'JUNK', 1 message? y"
     keys y
-    screen_has deleted
+    screen_has 'status 130'
     json_is "$HISTORY" .session_id precious
+    type_lines 'clear; hist-browse --print id >printed; echo "status $?"'
+    screen_has 'Esc '
     hist_line 'precious ' user OTHER >>"$HISTORY"
     keys / C-u
     keys -l OTHER

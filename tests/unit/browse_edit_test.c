@@ -162,13 +162,40 @@ TEST(the_same_key_means_what_the_focus_says)
     CHECK_INT(browse_command(BROWSE_LIST, 'X'), BROWSE_NOTHING);
 }
 
+static void check_hints(enum browse_focus focus, unsigned now, bool back, const char *want)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    browse_hints(&line, focus, now, back, 80);
+    CHECK_STR(buf_c(&line), want);
+    buf_release(&line);
+}
+
+/* The help of one part, and what there is now, is shorter. */
+TEST(the_help_has_the_keys_that_work_here)
+{
+    struct browse_lines all = {0}, some = {0};
+
+    browse_help(&all, BROWSE_LIST, BROWSE_NOW_ALL, 200);
+    browse_help(&some, BROWSE_LIST, BROWSE_NOW_NOT_CHOOSING | BROWSE_NOW_UNMARKED, 200);
+    CHECK(strstr(buf_c(&all.text), "Alt-B") && strstr(buf_c(&all.text), "follow"));
+    CHECK(!strstr(buf_c(&some.text), "Alt-B") && !strstr(buf_c(&some.text), "undo"));
+    CHECK(some.count < all.count / 2);
+    browse_lines_release(&some);
+    browse_help(&some, BROWSE_LIST, BROWSE_NOW_ALL & ~BROWSE_NOW_CHOOSING, 200);
+    CHECK(strstr(buf_c(&some.text), "undo") && !strstr(buf_c(&some.text), "--print"));
+    browse_lines_release(&all);
+    browse_lines_release(&some);
+}
+
 /* No key has two meanings in one place, but for the first row. */
 TEST(the_help_tells_of_every_line)
 {
+    unsigned chosen = BROWSE_NOW_SESSION | BROWSE_NOW_MESSAGE;
     struct buf line = BUF_INIT(BUF_SMALL);
     struct browse_lines help = {0};
 
-    browse_help(&help, 200);
+    browse_help(&help, BROWSE_BOX, BROWSE_NOW_ALL, 200);
     CHECK(help.count > 20);
     for (size_t i = 0; i < help.count; i++) {
         const char *text = help.text.data + help.at[i].at;
@@ -177,13 +204,17 @@ TEST(the_help_tells_of_every_line)
         CHECK(text[17] == ' ' && text[18] != ' ');
     }
     browse_lines_release(&help);
-    browse_hints(&line, BROWSE_BOX, false, false, 80);
-    CHECK_STR(buf_c(&line), "type to search  F1 help  Enter open  Tab panel  ^O load  Esc close");
-    buf_clear(&line);
-    browse_hints(&line, BROWSE_LIST, true, true, 80);
-    CHECK_STR(buf_c(&line), "? help  Enter choose  / search  Tab panel  y copy  Esc back");
-    buf_clear(&line);
-    browse_help_foot(&line, 3, 10, 25);
+    check_hints(BROWSE_BOX, BROWSE_NOW_NOT_CHOOSING | BROWSE_NOW_UNMARKED, false,
+                "type to search  F1 help  Enter open  Tab panel  Esc close");
+    check_hints(BROWSE_LIST, chosen | BROWSE_NOW_CHOOSING | BROWSE_NOW_UNMARKED, true,
+                "? help  Enter choose  / search  Space mark  Tab panel  c chat  y copy  Esc back");
+    check_hints(BROWSE_LIST,
+                chosen | BROWSE_NOW_NOT_CHOOSING | BROWSE_NOW_MARKED | BROWSE_NOW_DELETED, false,
+                "? help  Enter open  u undo  d delete  x export  y copy  p prompt  Esc close");
+    /* Without a session nothing is offered that needs one. */
+    check_hints(BROWSE_LIST, BROWSE_NOW_NOT_CHOOSING | BROWSE_NOW_UNMARKED, false,
+                "? help  Enter open  / search  Tab panel  Esc close");
+    browse_help_foot(&line, 3, 10, 25, true);
     CHECK(str_starts(buf_str(&line), STR("4 to 13 of 25")));
     buf_release(&line);
 }
@@ -192,8 +223,8 @@ TEST(the_help_is_wrapped)
 {
     struct browse_lines narrow = {0}, wide = {0};
 
-    browse_help(&narrow, 40);
-    browse_help(&wide, 200);
+    browse_help(&narrow, BROWSE_BOX, BROWSE_NOW_ALL, 40);
+    browse_help(&wide, BROWSE_BOX, BROWSE_NOW_ALL, 200);
     CHECK(narrow.count > wide.count && wide.count > 20);
     for (size_t i = 0; i < narrow.count; i++)
         CHECK(browse_line_columns(&narrow, i) <= 40);
@@ -209,7 +240,7 @@ TEST(the_hints_fit_and_tell_how_to_leave)
         for (size_t columns = 20; columns < 140; columns++) {
             struct buf text = BUF_INIT(BUF_SMALL);
 
-            browse_hints(&text, (enum browse_focus)focus, false, false, columns);
+            browse_hints(&text, (enum browse_focus)focus, BROWSE_NOW_ALL, false, columns);
             CHECK(text.len <= columns);
             CHECK(str_ends(buf_str(&text), STR("Esc close")));
             CHECK(strstr(buf_c(&text), "  Esc close") || columns < 26);

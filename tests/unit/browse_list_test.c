@@ -82,29 +82,36 @@ TEST(sessions_stand_in_the_order_that_is_wanted)
 
 /* ---- hits */
 
-static void add_hit(struct browse_hits *hits, size_t history, const char *session)
+static void add_hit_of(struct browse_hits *hits, size_t history, const char *session,
+                       const char *role)
 {
     struct message m = MESSAGE_INIT;
     struct hit hit = {.message = &m, .text = STR("one"), .in_content = true, .len = 3};
     char line[200];
 
     snprintf(line, sizeof line,
-             "{\"id\":\"m\",\"session_id\":\"%s\",\"timestamp\":\"t\",\"role\":\"user\","
+             "{\"id\":\"m\",\"session_id\":\"%s\",\"timestamp\":\"t\",\"role\":\"%s\","
              "\"content\":\"x\"}",
-             session);
+             session, role);
     CHECK(message_parse(&m, str_of(line)));
     browse_hits_add(hits, history, &hit);
     message_release(&m);
 }
 
+static void add_hit(struct browse_hits *hits, size_t history, const char *session)
+{
+    add_hit_of(hits, history, session, "user");
+}
+
 /* A copied history has the same ids. */
 TEST(a_hit_is_one_of_its_history_and_session)
 {
-    struct browse_hits hits = {0};
+    struct browse_hits hits = {0}, batch = {0};
 
-    add_hit(&hits, 0, "s");
-    add_hit(&hits, 0, "t");
-    add_hit(&hits, 1, "s");
+    add_hit(&batch, 0, "s");
+    add_hit(&batch, 0, "t");
+    add_hit(&batch, 1, "s");
+    browse_hits_move(&hits, &batch, false);
     CHECK_INT(browse_hits_find(&hits, 1, STR("s"), STR("m")), 2);
     CHECK_INT(browse_hits_find(&hits, 0, STR("t"), STR("m")), 1);
     CHECK_INT(browse_hits_find(&hits, BROWSE_ANY_HISTORY, STR("s"), STR("m")), 0);
@@ -144,6 +151,65 @@ TEST(hits_of_one_session_stand_together)
     browse_hits_sort(&all, false);
     check_hits(&all, "aaaabbccccda");
     browse_hits_release(&all);
+}
+
+/* Adds hits: a letter for each session, a capital one for the result of a tool. */
+static void add_results(struct browse_hits *to, const char *hits)
+{
+    struct browse_hits batch = {0};
+
+    for (; *hits; hits++)
+        add_hit_of(&batch, 0, (char[]){(char)(*hits | 0x20), '\0'},
+                   *hits & 0x20 ? "assistant" : "tool");
+    browse_hits_move(to, &batch, false);
+}
+
+/* The rows: their letters, and the number of those that are folded. */
+static void check_rows(const struct browse_hits *h, const char *want)
+{
+    struct buf seen = BUF_INIT(BUF_SMALL);
+
+    for (size_t i = 0; i < h->row_count; i++) {
+        const struct browse_hit *hit = &h->at[h->rows[i].hit];
+        bool tool = str_eq(hit->role, STR("tool"));
+
+        if (h->rows[i].folded > 0)
+            buf_addf(&seen, "%zu", h->rows[i].folded);
+        else
+            buf_add_byte(&seen, tool ? (char)(hit->session.p[0] & ~0x20) : hit->session.p[0]);
+    }
+    CHECK_STR(buf_c(&seen), want);
+    buf_release(&seen);
+}
+
+TEST(results_of_tools_fold)
+{
+    struct browse_hits h = {0}, old;
+
+    /* Without another hit none does, and the first hit of a session never. */
+    add_results(&h, "AABA");
+    check_rows(&h, "AAAB");
+    add_results(&h, "abAB");
+    check_rows(&h, "Aa3BbB");
+    add_results(&h, "BaB");
+    check_rows(&h, "Aaa3Bb3");
+    CHECK(!browse_hits_folds(&h, 0) && !browse_hits_folds(&h, 1) && browse_hits_folds(&h, 3));
+    CHECK_INT(browse_hits_find(&h, 0, STR("b"), STR("m")), 4);
+    /* One session, all, one of them again; what is read again keeps that. */
+    CHECK_INT(browse_hits_fold(&h, 3, false), 3);
+    check_rows(&h, "AaaAAABb3");
+    CHECK_INT(browse_hits_fold(&h, 8, true), 8);
+    check_rows(&h, "AaaAAABbBBB");
+    CHECK_INT(browse_hits_fold(&h, 5, false), 3);
+    check_rows(&h, "Aaa3BbBBB");
+    old = browse_hits_restart(&h);
+    browse_hits_release(&old);
+    check_rows(&h, "");
+    add_results(&h, "aAAbBB");
+    check_rows(&h, "a2bBB");
+    CHECK_INT(browse_hits_fold(&h, 4, true), 3);
+    check_rows(&h, "a2b2");
+    browse_hits_release(&h);
 }
 
 /* ---- rows ---- */

@@ -62,7 +62,7 @@ static void take_messages(struct browse *b, size_t count, bool every)
 }
 
 /* The next hits of the search: hit i is message m<from + i> of session s<i / 3>. */
-static void take_hits(struct browse *b, size_t from, size_t count, bool done)
+static void take_hits_of(struct browse *b, size_t from, size_t count, bool done, const char *role)
 {
     struct browse_hits hits = {0};
 
@@ -76,14 +76,19 @@ static void take_hits(struct browse *b, size_t from, size_t count, bool done)
                           .len = 3};
 
         snprintf(line, sizeof line,
-                 "{\"id\":\"m%zu\",\"session_id\":\"s%zu\",\"timestamp\":\"t\",\"role\":\"user\","
+                 "{\"id\":\"m%zu\",\"session_id\":\"s%zu\",\"timestamp\":\"t\",\"role\":\"%s\","
                  "\"content\":\"x\"}",
-                 i, i / 3);
+                 i, i / 3, role);
         CHECK(message_parse(&m, str_of(line)));
         browse_hits_add(&hits, 0, &hit);
         message_release(&m);
     }
     browse_add_hits(b, &hits, BROWSE_FIT_MESSAGE, done);
+}
+
+static void take_hits(struct browse *b, size_t from, size_t count, bool done)
+{
+    take_hits_of(b, from, count, done, "user");
 }
 
 static void begin(struct browse *b)
@@ -215,6 +220,16 @@ static const struct name *find_name(const struct name *names, size_t count, cons
     return NULL;
 }
 
+static size_t count_subjects(const struct browse *b)
+{
+    size_t count = 0, history;
+    struct str id;
+
+    while (browse_subject(b, count, &history, &id))
+        count++;
+    return count;
+}
+
 /* A step that checks a number. Returns false for another one. */
 static bool check_number(const struct browse *b, const char *word)
 {
@@ -229,6 +244,9 @@ static bool check_number(const struct browse *b, const char *word)
         {"hit:", b->pane.has_hit ? b->pane.hit : SIZE_MAX},
         {"wants:", b->hits_wanted},
         {"help:", b->help_top},
+        {"marked:", b->marks.marked},
+        {"deleted:", b->marks.deleted},
+        {"subjects:", count_subjects(b)},
     };
     const struct name *name;
 
@@ -260,6 +278,7 @@ static bool check_condition(const struct browse *b, const char *word)
         {"searching", b->searching},   {"sessions", !b->searching},
         {"wrong", b->wrong.len > 0},   {"right", b->wrong.len == 0},
         {"back", b->back.list},        {"no-back", !b->back.list},
+        {"deletes", b->deletes},       {"stays", !b->deletes},
     };
 
     for (size_t i = 0; i < COUNT(conditions); i++)
@@ -297,6 +316,8 @@ static bool check_words(struct browse *b, const char *word)
         check_line(b, browse_title_list, word);
     else if (strncmp(word, "foot:", 5) == 0)
         check_line(b, browse_foot, value + 1);
+    else if (strncmp(word, "box:", 4) == 0)
+        check_line(b, browse_title_box, value + 1);
     else
         return false;
     return true;
@@ -315,6 +336,8 @@ static bool pass_in(struct script *s, const char *word)
         take_sessions(b, letters);
     } else if (sscanf(word, "hits:%u+%u", &from, &count) == 2) {
         take_hits(b, from, count, false);
+    } else if (sscanf(word, "tools:%u+%u", &from, &count) == 2) {
+        take_hits_of(b, from, count, false, "tool");
     } else if (sscanf(word, "done:%u+%u", &from, &count) == 2) {
         take_hits(b, from, count, true);
     } else if (sscanf(word, "read:%u", &count) == 1) {
@@ -388,7 +411,7 @@ static void step(struct script *s, const char *word)
  * Input: a key by its name; `:xyz` letters; `paste` one letter; `click:ROW,COLUMN`, `twice:`,
  * `wheel:ROW,COLUMN,LINES`; `now:60` the time of the next ones. `!load` is the command that the
  * input before it returned. Data: `(abc)` a list of sessions; `hits:0+3` hits, `done:3+1` the last
- * ones; `read:6` messages. Checks: `=sa` the chosen session, `>sa` the one whose messages are shown
+ * ones, `tools:3+1` results of tools; `read:6` messages. Checks: `=sa` the chosen session, `>sa` the one whose messages are shown
  * or wanted, `#1` the chosen line, `^2` the first visible one, `count:3` the number of lines, `@2`
  * the current message, `hit:2` the one with the current hit, `0:text` a row of the messages,
  * `"text` and `foot:text` the foot, `_text_` the title of the list, and the words in the tables
@@ -396,7 +419,7 @@ static void step(struct script *s, const char *word)
 static void play(const char *steps, const char *back)
 {
     struct script s = {.now = 0};
-    char words[600], *rest = words;
+    char words[1200], *rest = words;
 
     begin(&s.b);
     if (back) {
@@ -545,6 +568,20 @@ TEST(the_same_search_again_keeps_the_place)
          "#17 ^8 again done:100+40 #17");
 }
 
+/* Enter or z unfolds; the line of folded results shows the first of them. */
+TEST(results_of_tools_fold_in_the_list)
+{
+    /* One result alone is not folded, nor is the first hit. */
+    PLAY("(01) :t tick tools:1+2 hits:0+1 tools:3+2 done:5+1 count:6",
+         "(01) :t tick hits:0+1 tools:1+2 tools:4+2 done:3+1 count:5 box:1/6 list read:6 :j #1 "
+         "@1 hit:1 Enter in-list count:6 #1 :j #2 @2 :z count:5 #1 :Z count:6 #1 :z count:5 :G "
+         "#4 =s1 box:6/6",
+         /* A folded list asks for more hits as one that is not. */
+         "(01) :t tick wants:300 hits:0+1 tools:1+299 list :G waits wants:100000",
+         /* n goes to the next session, not to what is folded. */
+         "(01) :two tick hits:0+1 hits:3+1 tools:4+2 done:1+1 count:4 read:6 text :nnnnnn >s1 #2");
+}
+
 /* ---- commands for the caller ---- */
 
 TEST(commands_are_returned)
@@ -556,17 +593,50 @@ TEST(commands_are_returned)
          "!prompt :c !load");
 }
 
-TEST(to_delete_has_to_be_confirmed)
+/* Until the browser is left, `u` takes back one command after the other. */
+TEST(to_delete_is_asked_when_the_browser_is_left)
 {
-    PLAY("list () :d normal \"there_is_no_session_to_delete (ab) :d asking "
-         "foot:delete_'sa',_7_messages,_for_ever?_y_or_n :n normal :d Esc normal read:1 :d :y "
-         "!delete");
+    PLAY("list () :d normal \"there_is_no_session_to_delete (abc) :d "
+         "\"'sa'_is_deleted_when_you_leave;_u:_undo deleted:1 #1 _sessions__1_to_delete_ :q asking "
+         "foot:delete_'sa',_7_messages?_y:_for_ever__n:_keep__Esc:_back Esc normal deleted:1 stays "
+         ":jd deleted:2 :Q foot:delete_2_sessions,_14_messages?_y:_for_ever__n:_keep__Esc:_back :x "
+         "normal :u \"'sc'_stays deleted:1 #2 :u #0 :u \"there_is_nothing_to_undo deleted:0 :q "
+         "!close "
+         "stays",
+         "list (ab) :dd deleted:2 :Q :y !close deletes deleted:2",
+         "list (ab) :d :Q :n !close stays deleted:0", "list (ab) :d Ctrl-C !cancel stays deleted:1",
+         "list (ab) :d :Q Ctrl-C !cancel stays", "list (ab) :d :Q paste asking",
+         /* The chosen one alone stays after another d, also from its messages. */
+         "(ab) read:2 text :d deleted:1 =sa :d \"'sa'_stays deleted:0",
+         /* It is not used meanwhile. */
+         "(ab) read:2 text :d :L \"this_session_is_to_be_deleted;_d_keeps_it :c Enter :p asking :y "
+         "!prompt deletes");
+}
+
+/* In the list actions are on the marked sessions, in the messages on the one that is shown. */
+TEST(sessions_are_marked)
+{
+    PLAY("list (abc) Blank marked:1 #1 _sessions__1_marked_ Blank Blank marked:3 #2 :* marked:0 :* "
+         "marked:3 :ggd deleted:3 marked:0 \"3_sessions_are_deleted_when_you_leave;_u:_undo :u "
+         "\"3_sessions_stay deleted:0",
+         "list (abc) Blank :j read:2 :x name:sessions.md subjects:1 Enter !export :Yi !copy-id "
+         "subjects:1",
+         "list (abc) Blank Blank read:2 :y !copy subjects:2 text :y !copy subjects:1 :d deleted:1 "
+         "marked:2",
+         "list (abc) Blank Blank read:2 choosing Enter !enter subjects:2 for-chat Enter !enter "
+         "subjects:1 :p !prompt subjects:2",
+         /* In a list of hits the next session follows; all hits are awaited. */
+         "(01) :t tick hits:0+7 list Blank #3 =s1 Blank #6 Blank marked:3 :* waits done:7+2 none "
+         "marked:0 :* marked:3",
+         "list :* waits :g waits (ab) none marked:2",
+         /* A list that is read again keeps them. */
+         "list (abc) Blank (zabc) marked:1 :* marked:4");
 }
 
 /* Whatever becomes of the list meanwhile, and though a fork is to be chosen. */
 TEST(a_question_is_about_the_session_that_was_chosen)
 {
-    PLAY("list (abc) :jd (ac) foot:delete_'sb',_for_ever?_y_or_n :y !delete subject:sb");
+    PLAY("list (abc) :jd (ac) :Q foot:delete_1_session?_y:_for_ever__n:_keep__Esc:_back :y !close");
     PLAY("list (abc) :Gx name:sc.md (ab) Enter !export subject:sc overwrite "
          "foot:sc.md_is_there:_overwrite_it?_y_or_n :y !overwrite subject:sc");
 }
@@ -574,7 +644,7 @@ TEST(a_question_is_about_the_session_that_was_chosen)
 TEST(a_file_to_export_to_is_asked_for)
 {
     PLAY("list () :x normal \"there_is_no_session_to_export (ab) :x naming name:sa.md Cut Enter "
-         "normal :xq name:sa.mdq Enter !export :x Esc normal :x Ctrl-C !cancel");
+         "normal :xq name:q Enter !export :x Esc normal :x Ctrl-C !cancel");
 }
 
 TEST(blanks_are_no_search_and_a_bad_query_is_reported)
@@ -596,13 +666,13 @@ TEST(back_goes_one_step_at_a_time)
 TEST(the_help_screen_scrolls_and_closes)
 {
     struct browse_lines help = {0};
-    char end[40];
+    char end[80];
 
-    browse_help(&help, 100);
-    snprintf(end, sizeof end, "(a) list :? Page Page Page Page help:%zu", help.count - 11);
+    browse_help(&help, BROWSE_LIST, BROWSE_NOW_ALL, 100);
+    snprintf(end, sizeof end, "(a) list :?? Page Page Page Page Page help:%zu", help.count - 11);
     browse_lines_release(&help);
     play(end, NULL);
-    PLAY("(a) text :?jj helping help:2 :k help:1 Page PageUp help:1 PageUp help:0 :x normal",
+    PLAY("(a) text :??jj helping help:2 :k help:1 Page PageUp help:1 PageUp help:0 :x normal",
          "(a) :? helping Esc normal :a? normal");
 }
 
@@ -617,8 +687,8 @@ TEST(the_mouse_chooses_and_scrolls)
 
 TEST(a_paste_goes_into_the_box_or_into_the_name)
 {
-    PLAY("(ab) text paste in-box tick searched:p", "(ab) list :x paste name:sa.mdp",
-         "(ab) list :d paste asking", "list :d paste in-list (ab) asking",
+    PLAY("(ab) text paste in-box tick searched:p", "(ab) list :x paste name:p",
+         "(ab) list :x paste naming", "list :x paste in-list (ab) naming",
          "list :j paste in-box none (ab) =sa");
 }
 
@@ -655,7 +725,7 @@ TEST(panels_fit_every_screen)
  * and the current message stay inside. */
 TEST(random_keys_do_no_harm)
 {
-    static const char keys[] = "jkJKgGhlnNzZrs/?dxYt woqY+Fi\t\r\x7f\x15\x04\x0e\x10";
+    static const char keys[] = "jkJKgGhlnNzZrs/?dxYt woqY+Fiu*y\t\r\x7f\x15\x04\x0e\x10";
     unsigned state = 7;
     struct browse b;
 
@@ -721,9 +791,9 @@ TEST(a_key_waits_for_what_it_needs)
          /* A hit that was replaced is not in the messages that are there. */
          "(01) read:1 :two tick done:0+4 read:1 list Down wanted text :Z waits read:3 none",
          /* A question, whose answer is no command, and which can be taken back. */
-         "list Down :x normal (ab) naming", "list :d () normal none",
-         "list :xjob.qed.md Enter (ab) naming", "list :dy (ab) asking",
-         "list :d Esc none (ab) normal",
+         "list Down :x normal (ab) naming", "list :x () normal none",
+         "list :xjob.qed.md Enter (ab) naming", "list :xy (ab) naming",
+         "list :x Esc none (ab) normal",
          /* Other parts of the screen are reached, and the browser can be left, at any time. */
          "(01) :t tick Down Down Tab in-list waits Tab in-text Esc in-list none Down Down Ctrl-C "
          "!cancel",
@@ -733,7 +803,9 @@ TEST(a_key_waits_for_what_it_needs)
          ":jjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjj done:0+300 #100 none",
          /* These are carried out meanwhile. */
          "list :J Redraw !redraw Stop !suspend waits (ab) read:3 none @1",
-         "list :d Stop !suspend Redraw !redraw waits (ab) asking", "list :d Ctrl-C !cancel",
+         "list :x Stop !suspend Redraw !redraw waits (ab) naming", "list :x Ctrl-C !cancel",
+         /* To delete asks nothing yet. */
+         "list :dj waits (abc) none deleted:1 #2",
          /* The help screen comes at once; the key waits until it is closed. */
          "list :J? (ab) helping :q normal read:3 none @1");
 }

@@ -24,10 +24,11 @@ static void file_is(const char *file, const char *wanted)
 
 static void run(struct browse_jobs *j, const char *command)
 {
+    struct buf in = BUF_INIT(BUF_SMALL);
     struct words argv;
 
     CHECK_INT(words_split(&argv, str_of(command), NULL), 0);
-    browse_jobs_run(j, BROWSE_EXPORT, STR("file"), &argv);
+    browse_jobs_run(j, BROWSE_EXPORT, STR("file"), &argv, &in, 1);
 }
 
 static void wait_for_jobs(struct browse_jobs *j, struct browse *b, struct buf *failures)

@@ -23,6 +23,7 @@ struct browse_setup {
     struct str session;     /* the id of a session to open, in histories[session_history] */
     size_t session_history;
     bool choosing; /* Enter chooses */
+    bool lines;    /* and of marked sessions the stored lines are wanted, not a text */
     bool for_chat; /* `chat` has started it, and continues with the choice */
     bool color;
     bool mouse; /* clicks and the wheel are used; else the terminal keeps them */
@@ -45,9 +46,17 @@ struct browse_outcome {
     size_t history;
     struct buf session; /* id of the chosen session */
     struct buf line;    /* current message as stored; empty: none */
+    /* If sessions are marked, and one was not chosen to load: */
+    struct browse_outcome_session {
+        size_t history;
+        struct buf id;
+    } * marked;
+    size_t marked_count;
+    struct buf text;    /* their text, or lines */
+    size_t undeleted;   /* this many were to be deleted, but the user did not say so */
     uint64_t bad_lines; /* in the first history */
     struct err forgot;  /* why the state could not be saved */
-    struct err failed;  /* why a requested program failed */
+    struct err failed;  /* why a requested program failed, or the sessions cannot be read */
 };
 
 /* Returns 0 when the user leaves, with the terminal restored, or -1 with *e set if it cannot
