@@ -1061,7 +1061,7 @@ int import_give(struct source *s, const struct import_message *m, struct err *e)
         m->text.overflow || m->calls.overflow || m->citations.overflow || m->origin.overflow;
     int result = 0;
 
-    s->yielded = s->yielded || m->left_out || !import_is_empty(m);
+    s->yielded = s->yielded || !import_is_empty(m);
     im = import_is_empty(m) ? NULL : taker_of(s, buf_str(&m->session));
     if (!im)
         return 0;

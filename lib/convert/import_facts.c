@@ -142,6 +142,7 @@ static struct import_message *hold(struct facts *f)
     f->held = mem_grow(f->held, &f->held_cap, f->held_count + 1, sizeof *f->held);
     for (size_t i = before; i < f->held_cap; i++)
         import_message_init(&f->held[i]);
+    f->held[f->held_count].source = f->source;
     import_message_clear(&f->held[f->held_count], ROLE_USER);
     return &f->held[f->held_count++];
 }
@@ -263,9 +264,10 @@ static bool set_session(struct facts *f, struct fact *fact)
     struct str agent = buf_str(fact->agent.len > 0 ? &fact->agent : &f->agent);
     struct import_message *m = &fact->message;
 
-    f->source->yielded = f->source->yielded || agent.n > 0;
-    if (agent.n > 0 && !f->source->subagents)
+    if (agent.n > 0 && !f->source->subagents) {
+        f->source->yielded = f->source->yielded || fact->content.n > 0 || !import_is_empty(m);
         return false;
+    }
     buf_add_str(&id, buf_str(fact->session.len > 0 ? &fact->session : &f->session));
     if (id.len == 0)
         buf_add_str(&id, source_stem(f->source));

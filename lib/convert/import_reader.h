@@ -44,7 +44,13 @@ struct source {
     bool whole;       /* it always has the whole conversation */
     bool unique;      /* the ids of records are unique among all files of the format */
     /* For the format that reads it. */
+    const char *const
+        *ignores; /* types of records and blocks without a message, or NULL; borrowed */
+    /* The texts of a user that begin with a match are the program's own: they are left out. Borrowed,
+     * or NULL. */
+    struct regex *harness;
     bool yielded;  /* import_give got a message that is not empty, or a text was left out */
+    bool lost;     /* a block has a text of which nothing comes */
     size_t unread; /* records without a fact */
     struct buf cwd, branch; /* where the messages that follow were said */
     /* private */
@@ -115,10 +121,7 @@ struct import_message {
     int64_t images;
     bool failed; /* the result of a call that failed */
     struct usage usage;
-    /* The texts of a user that begin with a match are the program's own: they are left out.
-     * Borrowed, or NULL. */
-    struct regex *harness;
-    bool left_out; /* a text was */
+    struct source *source; /* in which it is, for `harness`, `ignores` and `lost`; or NULL */
 };
 
 struct import_format {
@@ -136,7 +139,7 @@ void import_message_init(struct import_message *m);
 void import_message_release(struct import_message *m);
 /* Empties all fields and sets the role. */
 void import_message_clear(struct import_message *m, enum role role);
-/* Empties the text, the calls, the call id, the images, `replaces` and `failed`, for the next
+/* Empties the text, the calls, the call id, the images, `replaces` and `failed` for the next
  * message of a record. */
 void import_message_rewind(struct import_message *m);
 
@@ -168,8 +171,9 @@ void import_add_id(struct buf *list, struct str id);
 /* Appends the objects of an array to the citations. */
 void import_add_citations(struct import_message *m, struct str array);
 /* Appends content: a JSON string, or an array of strings and content blocks as the interfaces of
- * OpenAI and Anthropic have them. Texts with their citations, refusals and tool calls are added,
- * images and documents are counted, other blocks are ignored. */
+ * OpenAI and Anthropic have them, or one block. Texts with their citations, refusals and tool calls
+ * are added, images and documents are counted. Another block that has a text sets `lost` of the
+ * source. */
 void import_add_content(struct import_message *m, struct str content);
 void import_add_block(struct import_message *m, struct str block); /* one of them */
 
@@ -209,9 +213,12 @@ typedef int import_take(void *arg, struct str object, struct err *e);
 int import_each_object(struct source *s, source_next *next, import_take *take, void *arg,
                        struct err *e);
 
-/* ---- recognising values and formats ---- */
+/* ---- what a record has ---- */
 
-/* Returns whether a JSON string is one of these texts; NULL ends the array. */
-bool import_is_one_of(struct str value, const char *const *texts);
+/* Returns whether the type of a record or block is one that its script ignores. */
+bool import_is_ignored(const struct source *s, struct str value);
+/* Returns whether a value has a text for people; `named` says that its key is one of those that have
+ * them. What the script ignores does not count. */
+bool import_has_text(const struct source *s, struct str value, bool named);
 
 #endif
