@@ -103,7 +103,6 @@ static void count_once(struct facts *f, struct import_message *m)
 {
     struct str response = buf_str(&m->response);
     size_t count = f->responses.count, n;
-    struct usage *used;
 
     if (response.n == 0)
         return;
@@ -112,19 +111,7 @@ static void count_once(struct facts *f, struct import_message *m)
         f->used = mem_grow(f->used, &f->used_cap, n + 1, sizeof *f->used);
         f->used[n] = (struct usage){0};
     }
-    used = &f->used[n];
-    for (int i = 0; i < USAGE_KINDS; i++) {
-        int64_t *tokens = &m->usage.at[i], more = *tokens - used->at[i];
-
-        if (more > 0)
-            used->at[i] = *tokens;
-        if (*tokens >= 0)
-            *tokens = more > 0 ? more : *tokens == 0 && used->at[i] == 0 ? 0 : -1;
-    }
-    /* A line that adds output adds no input, which is not the same as an unknown one. */
-    for (int i = 0; usage_known(&m->usage) && i <= USAGE_OUTPUT; i++)
-        if (used->at[i] > 0 && m->usage.at[i] < 0)
-            m->usage.at[i] = 0;
+    import_count_once(&m->usage, &f->used[n]);
 }
 
 void facts_usage(struct facts *f, const struct usage *u)
@@ -297,9 +284,10 @@ static int add_answer(struct facts *f, struct fact *fact, struct str part, struc
 {
     struct import_message *m = &fact->message, *held = f->held;
     struct str response = buf_str(&m->response);
-    size_t before;
+    size_t before, line = import_knows(f->source, buf_str(&m->session), part, NULL);
+    /* An earlier import may have stored some records of an answer before others were written. */
     bool same =
-        f->held_count == 1 && held->role == ROLE_ASSISTANT &&
+        f->held_count == 1 && held->role == ROLE_ASSISTANT && line == f->held_line &&
         str_eq(buf_str(&m->session), buf_str(&held->session)) &&
         (fact->joins || (response.n > 0 && str_eq(response, buf_str(&f->held[0].response))));
 
@@ -307,6 +295,7 @@ static int add_answer(struct facts *f, struct fact *fact, struct str part, struc
         if (flush_held(f, e) < 0)
             return -1;
         held = hold(f);
+        f->held_line = line;
         held->role = ROLE_ASSISTANT;
         held->time = m->time;
         buf_add_str(&held->session, buf_str(&m->session));
@@ -442,12 +431,6 @@ int facts_message(struct facts *f, struct fact *fact, struct err *e)
     part = buf_str(&fact->id);
     if (f->tree && fact->agent.len == 0)
         follow_parent(f, buf_str(&fact->parent));
-    /* An earlier import may have stored some records of an answer before others were written. */
-    if (m->role == ROLE_ASSISTANT && import_skips(f->source, buf_str(&m->session), part)) {
-        count_once(f, m);
-        note_said(f, m, part);
-        return 0;
-    }
     return m->role == ROLE_ASSISTANT && (fact->joins || m->response.len > 0)
                ? add_answer(f, fact, part, e)
                : add_other(f, fact, part, e);

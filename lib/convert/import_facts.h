@@ -48,6 +48,7 @@ struct facts {
      * come after them. */
     struct import_message *held;
     size_t held_count, held_cap;
+    size_t held_line; /* number of the line that its records have had, or 0 */
     struct hash_map responses; /* -> used */
     struct usage *used;        /* what earlier messages of each response have */
     size_t used_cap;

@@ -599,6 +599,22 @@ void import_add_id(struct buf *list, struct str id)
     buf_release(&text);
 }
 
+void import_count_once(struct usage *usage, struct usage *used)
+{
+    for (int i = 0; i < USAGE_KINDS; i++) {
+        int64_t *tokens = &usage->at[i], more = *tokens - used->at[i];
+
+        if (more > 0)
+            used->at[i] = *tokens;
+        if (*tokens >= 0)
+            *tokens = more > 0 ? more : *tokens == 0 && used->at[i] == 0 ? 0 : -1;
+    }
+    /* A line that adds output adds no input, which is not the same as an unknown one. */
+    for (int i = 0; usage_known(usage) && i <= USAGE_OUTPUT; i++)
+        if (used->at[i] > 0 && usage->at[i] < 0)
+            usage->at[i] = 0;
+}
+
 /* Appends elements to a list of JSON values. */
 static void add_elements(struct buf *list, const struct buf *more)
 {

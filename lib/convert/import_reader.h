@@ -164,6 +164,9 @@ void import_add_text(struct import_message *m, struct str text);
  * of OpenAI have it; another value is kept as a string. A call without an id gets its name as id.
  * */
 void import_add_call(struct import_message *m, struct str id, struct str name, struct str args);
+/* Subtracts from the usage of a response what an earlier line of it has, `used`, to which it adds the
+ * rest: its tokens count once. */
+void import_count_once(struct usage *usage, struct usage *used);
 /* Appends the calls, citations and images of another message. */
 void import_join(struct import_message *m, const struct import_message *more);
 /* Appends an id to a list such as m->replaces, unless it is the last one there. */
@@ -183,9 +186,9 @@ bool import_is_empty(const struct import_message *m);
  *
  * The first four are functions of convert/import. */
 
-/* Gives a message of the source, unless it is empty. Returns 0, or -1 with *e set to end the
- * import. */
-int import_give(struct source *s, const struct import_message *m, struct err *e);
+/* Gives a message of the source, unless it is empty. If its record has changed since an import, its
+ * line replaces the earlier one. Returns 0, or -1 with *e set to end the import. */
+int import_give(struct source *s, struct import_message *m, struct err *e);
 /* Returns whether the source gave a message of the session, new or not. */
 bool import_gave(const struct source *s, struct str session);
 /* Gives the title of a session after its messages. Nothing is stored if the title is blank, or the
@@ -193,14 +196,11 @@ bool import_gave(const struct source *s, struct str session);
 int import_give_title(struct source *s, struct str session, struct str title, struct err *e);
 /* Gives a line in the form of our histories. Returns as above. */
 int import_give_line(struct source *s, const struct message *m, struct err *e);
-/* Returns whether a part of a message is known, as import_knows does, for a reader that then leaves
- * it out. Counts the message as known, once for all parts that follow each other. */
-bool import_skips(struct source *s, struct str session, struct str part);
 /* Returns whether files in our own form are left out (import_options.foreign). */
 bool import_is_scan(const struct source *s);
-/* Returns whether a message is in the history or was given before. `part` is one part of its
- * origin. If id is not NULL, the id of its line is appended to it. */
-bool import_knows(const struct source *s, struct str session, struct str part, struct buf *id);
+/* Returns the number of the line that has a part of an origin, in the history or given before; 0
+ * without one. If id is not NULL, the id of the line is appended to it. */
+size_t import_knows(const struct source *s, struct str session, struct str part, struct buf *id);
 /* Reports that no message came of the file, unless its script ignores all of its records. */
 void import_nothing(struct source *s);
 /* Reports that record s->number is skipped because it cannot be read. */
