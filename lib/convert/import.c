@@ -125,6 +125,7 @@ struct import {
     size_t results_count, results_cap;
     const struct source *source; /* that is being read, or NULL */
     struct hash_map given;       /* sessions of which it gave messages */
+    struct hash_map postponed;   /* sessions that are left for the next import */
     uint32_t source_number;
     struct import **takers; /* those that store messages of `source` */
     size_t takers_count, takers_cap;
@@ -1198,7 +1199,7 @@ int import_give(struct source *s, struct import_message *m, struct err *e)
     int result = 0;
 
     s->yielded = s->yielded || !import_is_empty(m);
-    if (!im)
+    if (!im || hash_map_find(&s->import->postponed, buf_str(&m->session)))
         return 0;
     tick(im);
     hash_map_add(&s->import->given, buf_str(&m->session));
@@ -1216,6 +1217,11 @@ int import_give(struct source *s, struct import_message *m, struct err *e)
     message_release(&was.m);
     buf_release(&was.line);
     return result;
+}
+
+void import_postpone(struct source *s, struct str session)
+{
+    hash_map_add(&s->import->postponed, session);
 }
 
 bool import_gave(const struct source *s, struct str session)
@@ -1375,6 +1381,7 @@ void import_free(struct import *im)
     free(im->titles);
     free(im->takers);
     hash_map_release(&im->ids);
+    hash_map_release(&im->postponed);
     hash_map_release(&im->erased);
     hash_map_release(&im->begun);
     free(im->beginnings);

@@ -11,6 +11,8 @@
 #define HELD_MAX 64
 /* A prompt follows a message over at most this many records without one. */
 #define WALK_MAX 1000
+/* The line of an answer to which no record is joined. */
+#define NOT_JOINED SIZE_MAX
 /* A file that changed within this time may be written to now. */
 #define YOUNG (60 * TIME_SECOND)
 
@@ -129,20 +131,25 @@ static struct import_message *hold(struct facts *f)
     f->held = mem_grow(f->held, &f->held_cap, f->held_count + 1, sizeof *f->held);
     for (size_t i = before; i < f->held_cap; i++)
         import_message_init(&f->held[i]);
-    f->held[f->held_count].source = f->source;
     import_message_clear(&f->held[f->held_count], ROLE_USER);
+    f->held[f->held_count].source = f->source;
+    f->held[f->held_count].number = f->source->number;
     return &f->held[f->held_count++];
 }
 
 /* Gives what is held. Returns as facts_message. */
 static int flush_held(struct facts *f, struct err *e)
 {
+    size_t number = f->source->number;
     int result = 0;
 
     if (f->held_count > 0 && f->held[0].role == ROLE_ASSISTANT && !import_is_empty(&f->held[0]))
         count_once(f, &f->held[0]);
-    for (size_t i = 0; result == 0 && i < f->held_count; i++)
+    for (size_t i = 0; result == 0 && i < f->held_count; i++) {
+        f->source->number = f->held[i].number;
         result = import_give(f->source, &f->held[i], e);
+    }
+    f->source->number = number;
     f->held_count = 0;
     return result;
 }
@@ -340,6 +347,7 @@ static int give_piece(struct facts *f, struct import_message *m, struct str part
         struct import_message *held = hold(f), empty = *held;
 
         *held = *m;
+        held->number = f->source->number;
         *m = empty;
         m->role = held->role;
         m->time = held->time;
@@ -399,7 +407,7 @@ static int give_pieces(struct facts *f, struct import_message *m, struct str par
                                                        : result;
 }
 
-/* Gives a message that is not joined. */
+/* Gives a message that is not joined; an answer, and the results that follow it, are held. */
 static int add_other(struct facts *f, struct fact *fact, struct str part, struct err *e)
 {
     struct import_message *m = &fact->message;
@@ -408,11 +416,12 @@ static int add_other(struct facts *f, struct fact *fact, struct str part, struct
     if (!hangs && flush_held(f, e) < 0)
         return -1;
     if (m->role == ROLE_ASSISTANT) {
+        hangs = true;
+        f->held_line = NOT_JOINED;
         if (m->model.len == 0)
             buf_add_str(&m->model, buf_str(&f->model));
         if (m->provider.len == 0)
             buf_add_str(&m->provider, buf_str(&f->provider));
-        count_once(f, m);
     }
     note_said(f, m, part);
     return give_pieces(f, m, part, fact->content, hangs, e);
@@ -507,11 +516,13 @@ static int give_titles(struct facts *f, struct err *e)
 
 void facts_wait(struct facts *f)
 {
-    const struct import_message *held = f->held;
+    const struct import_message *last = f->held_count > 0 ? &f->held[f->held_count - 1] : NULL;
 
-    if (f->held_count == 1 && held->role == ROLE_ASSISTANT && held->finish.len == 0 &&
-        f->source->waits && time_now() - f->source->time < YOUNG)
-        f->held_count = 0;
+    if (!last || last->role != ROLE_ASSISTANT || last->finish.len > 0 || !f->source->waits ||
+        time_now() - f->source->time >= YOUNG)
+        return;
+    import_postpone(f->source, buf_str(&last->session));
+    f->held_count = 0;
 }
 
 int facts_end(struct facts *f, struct err *e)

@@ -105,6 +105,7 @@ void source_from_yaml(struct source *s);
 
 struct import_message {
     enum role role;
+    size_t number;      /* of its record, if it was held; for reports */
     int64_t time;       /* µs */
     struct buf session; /* the session id in the history */
     struct buf origin;
@@ -189,6 +190,8 @@ bool import_is_empty(const struct import_message *m);
 /* Gives a message of the source, unless it is empty. If its record has changed since an import, its
  * line replaces the earlier one. Returns 0, or -1 with *e set to end the import. */
 int import_give(struct source *s, struct import_message *m, struct err *e);
+/* Leaves everything that is given of the session from now on for the next import. */
+void import_postpone(struct source *s, struct str session);
 /* Returns whether the source gave a message of the session, new or not. */
 bool import_gave(const struct source *s, struct str session);
 /* Gives the title of a session after its messages. Nothing is stored if the title is blank, or the
