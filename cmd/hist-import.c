@@ -400,7 +400,7 @@ int main(int argc, char **argv)
     names = opt_operands(&args, &count);
     check_options(&r, count);
     load_importers(&r, argv[0]);
-    r.options.foreign = r.scan;
+    r.options.foreign = r.options.waits = r.scan;
     r.choice.common = args.common;
     h = choose_open(&r.choice, &(struct choose_want){.use = CHOOSE_STORE,
                                                      .checked = !r.options.dry_run && !r.json});

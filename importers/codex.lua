@@ -109,7 +109,10 @@ local function item(p)
     answer { calls = { { id = p.call_id, name = "local_shell", args = p.action } } }
   elseif kind == "function_call" or kind == "custom_tool_call" then
     -- The input of a custom tool is text instead of an object.
-    answer { calls = { { id = p.call_id, name = p.name,
+    -- Older versions have the server of a tool of MCP in the name.
+    local before = match(p.namespace, "^mcp__.*[^_]")
+
+    answer { calls = { { id = p.call_id, name = before and before .. "__" .. p.name or p.name,
       args = p.input and { input = p.input } or p.arguments } } }
   elseif kind == "function_call_output" or kind == "custom_tool_call_output" then
     give_prompt()

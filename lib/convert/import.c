@@ -32,6 +32,8 @@
 struct imported {
     uint64_t session; /* hash64 of the session in its origin; 0: a title, or replaced */
     uint32_t source;  /* number of the last file that had it; 0: the history */
+    uint32_t version; /* of its text, see version_of */
+    off_t at;         /* in the history, or -1 */
 };
 
 /* A session in a file that always has the whole conversation. */
@@ -47,9 +49,11 @@ struct mark {
     uint64_t key;    /* of known_key, or hash64 */
     uint32_t stored; /* how many of it the history has */
     uint32_t source; /* number of the last file that had it; 0: the history */
-    uint32_t most;   /* of equal lines: the most that the history or a file has had */
+    /* Of equal lines the most that the history or a file has had, of a part its lines: a changed
+     * record has several. */
+    uint32_t most;
     union {
-        uint32_t line;  /* of a part: the number of its line in `ids`, from 1 */
+        uint32_t line;  /* of a part: the number of its newest line in `ids`, from 1 */
         uint32_t given; /* of equal lines: how many file `source` has had so far */
     };
 };
@@ -60,6 +64,7 @@ enum mark_kind {
     MARK_PART,       /* a part of an origin: its session and the part */
     MARK_BEGINNING,  /* the texts from the beginning of a session */
     MARK_RECORD,     /* a part of an origin: its format and the part */
+    MARK_VERSION,    /* a part of an origin and the version of a line that has it no more */
     MARK_SESSION_ID, /* the session and the id of a line */
     MARK_LINE,       /* equal lines */
 };
@@ -83,12 +88,13 @@ struct session {
     bool renamed;  /* and reported */
 };
 
-/* A line that waits to be stored. One that is not in our own form has the mark of the first new
- * part of its origin, nth is 1, and no session. */
+/* A line that waits to be stored. One that is not in our own form has the mark of a part of its
+ * origin, and no session. */
 struct pending {
     size_t n;       /* bytes in `waiting`, with the newline */
     size_t mark;    /* index of the mark of lines that are equal to it */
     uint32_t nth;   /* of these lines, from 1 */
+    size_t line;    /* its number in `ids`, from 1; 0: it is in our own form */
     size_t session; /* index of its session, or NONE */
     size_t result;  /* index of the result of its file */
     bool is_title;  /* it is not counted */
@@ -120,8 +126,8 @@ struct import {
     size_t results_count, results_cap;
     const struct source *source; /* that is being read, or NULL */
     struct hash_map given;       /* sessions of which it gave messages */
+    struct hash_map postponed;   /* sessions that are left for the next import */
     uint32_t source_number;
-    struct str skipped;     /* id of the line that import_skips counted last */
     struct import **takers; /* those that store messages of `source` */
     size_t takers_count, takers_cap;
     struct hash_map titled; /* sessions with a title */
@@ -165,41 +171,89 @@ static struct titles *titles_of(struct import *im, struct str session)
     return &im->titles[i];
 }
 
+/* Adds the ids and names of calls, a JSON array, to a hash. */
+static uint64_t hash_calls(struct str array, uint64_t sum)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
+    struct json_iter calls = json_iter(array);
+    struct message_call call;
+
+    while (message_next_call(&calls, &call, &args)) {
+        sum = hash64(json_text(call.id, &scratch), sum);
+        sum = hash64(json_text(call.name, &scratch), sum);
+    }
+    buf_release(&scratch);
+    buf_release(&args);
+    return sum;
+}
+
+/* Returns a hash of what a record may change: the text and the calls. */
+static uint32_t version_of(struct str text, struct str calls)
+{
+    return (uint32_t)hash_calls(calls, hash64(text, 0));
+}
+
+/* Returns the key of an earlier version of a line that has this part. */
+static uint64_t version_key(const struct mark *part, uint32_t version)
+{
+    return hash64((struct str){(const char *)&version, sizeof version}, part->key + MARK_VERSION);
+}
+
 /* Returns the number, from 1, of the line with an id, which is added if it is new. */
-static size_t line_of(struct import *im, struct str id, struct str session, bool title, bool stored)
+static size_t line_of(struct import *im, struct str id, const struct imported *as)
 {
     size_t count = im->ids.count, i = hash_map_number(&im->ids, &id);
 
     if (i == count) {
         im->imported = mem_grow(im->imported, &im->imported_cap, i + 1, sizeof *im->imported);
-        im->imported[i] = (struct imported){.session = title ? 0 : hash64(session, 0),
-                                            .source = stored ? 0 : im->source_number};
+        im->imported[i] = *as;
     }
+    im->imported[i].at = as->at;
     return i + 1;
 }
 
-/* Notes that a file or the history has a line with this id and origin, which may be empty. Returns
- * the index of the mark of the first part that is new, or NONE. */
-static size_t enter_origin(struct import *im, struct str id, struct str origin, bool title,
-                           bool stored)
+static void raise_most(struct mark *lines, uint32_t n)
+{
+    lines->most = n > lines->most ? n : lines->most;
+}
+
+/* Notes that a line has a part of an origin, and returns its mark. */
+static struct mark *enter_part(struct import *im, uint64_t key, uint32_t line, bool stored)
+{
+    struct mark *part = mark_of(im, key);
+
+    if (part->line != 0 && part->line != line) {
+        (void)mark_of(im, version_key(part, im->imported[part->line - 1].version));
+        part = mark_of(im, key);
+    }
+    part->line = line;
+    part->stored += stored;
+    raise_most(part, stored ? part->stored : part->most + 1);
+    return part;
+}
+
+/* Notes that a file or the history (as->at) has a line with this id and origin, which may be empty.
+ * Returns the index of the mark of its first part that is new, else of its first one; or NONE. */
+static size_t enter_origin(struct import *im, struct str id, struct str origin,
+                           const struct imported *as)
 {
     struct str parts = origin, session = str_cut(&parts, '/');
     struct str rest = session, format = str_cut(&rest, ':');
-    size_t first = NONE, line = parts.p ? line_of(im, id, session, title, stored) : 0;
+    size_t chosen = NONE, line = parts.p ? line_of(im, id, as) : 0;
+    bool is_new = false;
 
     while (parts.p) {
         struct str name = str_cut(&parts, '+');
         struct mark *record = mark_of(im, known_key(format, name, MARK_RECORD)), *part;
 
         record->line = record->line == 0 ? (uint32_t)line : record->line;
-        part = mark_of(im, known_key(session, name, MARK_PART));
-        if (part->line == 0) {
-            part->line = (uint32_t)line;
-            first = first == NONE ? mark_number(im, part) : first;
+        part = enter_part(im, known_key(session, name, MARK_PART), (uint32_t)line, as->at >= 0);
+        if (chosen == NONE || (!is_new && part->most == 1)) {
+            chosen = mark_number(im, part);
+            is_new = part->most == 1;
         }
-        part->stored += stored;
     }
-    return first;
+    return chosen;
 }
 
 /* Adds a text to the beginning of a session. Returns the mark of the beginning with it. */
@@ -255,17 +309,24 @@ static void enter_replaced(struct import *im, struct str replaces)
     buf_release(&scratch);
 }
 
-/* Notes that a file or the history has a line. */
-static void enter_line(struct import *im, const struct message *m, bool stored)
+/* Notes that a file (-1) has a line, or the history at this offset. */
+static void enter_line(struct import *im, const struct message *m, off_t at)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct buf scratch = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE);
+    struct str origin = message_text(m, FIELD_ORIGIN, &scratch), parts = origin,
+               session = str_cut(&parts, '/');
+    struct imported as = {.source = at >= 0 ? 0 : im->source_number, .at = at};
 
-    (void)enter_origin(im, m->id, message_text(m, FIELD_ORIGIN, &scratch), message_is_title(m),
-                       stored);
+    if (parts.p && !message_is_title(m)) {
+        as.session = hash64(session, 0);
+        as.version = version_of(message_content(m, &text), m->field[FIELD_TOOL_CALLS]);
+    }
+    (void)enter_origin(im, m->id, origin, &as);
     enter_replaced(im, m->field[FIELD_REPLACES]);
     if (message_is_title(m))
         titles_add(titles_of(im, m->session_id), m);
     buf_release(&scratch);
+    buf_release(&text);
 }
 
 /* Returns the number, from 1, of the line that has a part of an origin, or 0. */
@@ -285,16 +346,6 @@ static bool is_origin_known(const struct import *im, struct str origin)
     while (known && parts.p)
         known = known_line(im, session, str_cut(&parts, '+')) > 0;
     return known;
-}
-
-/* Sets *id to the id of that line. Returns false if no line has the part. */
-static bool find_part(const struct import *im, struct str session, struct str part, struct str *id)
-{
-    size_t line = known_line(im, session, part);
-
-    if (line > 0)
-        *id = im->ids.entries[line - 1].key;
-    return line > 0;
 }
 
 /* Notes what was erased from the history. Returns 0, or -1 with *e set. */
@@ -362,9 +413,7 @@ static bool is_erased(const struct import *im, struct str origin, struct str id)
 /* Returns a hash of what identifies a line that has an id, in this session. */
 static uint64_t hash_texts(const struct message *m, struct str session)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
-    struct json_iter calls = json_iter(m->field[FIELD_TOOL_CALLS]);
-    struct message_call call;
+    struct buf scratch = BUF_INIT(BUF_LINE);
     uint64_t sum = hash64(session, MARK_LINE);
 
     sum = hash64(m->id, sum);
@@ -372,13 +421,8 @@ static uint64_t hash_texts(const struct message *m, struct str session)
     sum = hash64(m->role_text, sum);
     sum = hash64(message_content(m, &scratch), sum);
     sum = hash64(message_text(m, FIELD_TOOL_CALL_ID, &scratch), sum);
-    while (message_next_call(&calls, &call, &args)) {
-        sum = hash64(json_text(call.id, &scratch), sum);
-        sum = hash64(json_text(call.name, &scratch), sum);
-    }
     buf_release(&scratch);
-    buf_release(&args);
-    return sum;
+    return hash_calls(m->field[FIELD_TOOL_CALLS], sum);
 }
 
 static bool is_field(struct str raw_key, enum field f)
@@ -430,11 +474,6 @@ static size_t session_of(struct import *im, struct str name)
 
 /* ---- reading the history ---- */
 
-static void raise_most(struct mark *lines, uint32_t n)
-{
-    lines->most = n > lines->most ? n : lines->most;
-}
-
 static void count_stored(struct import *im, const struct message *m)
 {
     struct mark *lines = mark_of_line(im, m, m->session_id);
@@ -450,6 +489,7 @@ static void count_stored(struct import *im, const struct message *m)
 static int read_history(struct import *im, struct err *e)
 {
     struct message m = MESSAGE_INIT;
+    struct line line;
     struct scan scan;
     int got;
 
@@ -467,8 +507,8 @@ static int read_history(struct import *im, struct err *e)
     if (im->seen == 0)
         hash_map_release(&im->begun);
     scan_from(&scan, im->seen);
-    while ((got = scan_message(&scan, &m, NULL, e)) > 0) {
-        enter_line(im, &m, true);
+    while ((got = scan_message(&scan, &m, &line, e)) > 0) {
+        enter_line(im, &m, line.at);
         enter_text(im, &m);
         if (im->has_tally)
             count_stored(im, &m);
@@ -575,6 +615,8 @@ static int make_lines(void *arg, off_t at, struct buf *lines, struct err *e)
             im->results[p->result].count.known += !p->is_title;
         } else {
             same->stored++;
+            if (p->line > 0)
+                im->imported[p->line - 1].at = at + (off_t)lines->len;
             buf_add(lines, im->waiting.data + next, p->n);
         }
         next += p->n;
@@ -738,7 +780,6 @@ static int end_source(struct import *im, bool several, struct err *e)
         replace_lost(im);
     im->threads_count = 0;
     im->source = NULL;
-    im->skipped = STR_NONE;
     hash_map_release(&im->given);
     if (im->pending_count == 0 || im->options.dry_run ||
         (several && im->waiting.len >= BATCH_BYTES / 16))
@@ -876,7 +917,7 @@ static int give_line(struct import *im, const struct message *m, struct session 
 
     s->lines++;
     raise_most(mark_at(im, lines), p.nth);
-    enter_line(im, m, false);
+    enter_line(im, m, -1);
     return add_pending(im, m->line, p, e);
 }
 
@@ -999,9 +1040,71 @@ static bool set_forked(struct import *im, struct draft *d, const struct import_m
     return (mark && mark->line > 0) || m->copy_of.len > 0;
 }
 
-static void fill_draft(struct import *im, struct draft *d, const struct import_message *m,
-                       struct str id)
+/* A record that has changed since an import, as its line was. */
+struct earlier {
+    struct buf line;
+    struct message m; /* borrows from it */
+};
+
+/* Copies the line with this number, if it waits or is in the history. */
+static bool find_line(const struct import *im, size_t number, struct earlier *was)
 {
+    off_t at = im->imported[number - 1].at;
+    struct message m = MESSAGE_INIT;
+    struct scan scan;
+
+    for (size_t i = 0, next = 0; at < 0 && i < im->pending_count; next += im->pending[i++].n)
+        if (im->pending[i].line == number)
+            buf_set(&was->line, (struct str){im->waiting.data + next, im->pending[i].n - 1});
+    if (at >= 0 && scan_open(&scan, im->history->dir_fd, im->history->path, NULL) == 0) {
+        scan_from(&scan, at);
+        if (scan_message(&scan, &m, NULL, NULL) > 0)
+            buf_set(&was->line, m.line);
+        scan_close(&scan);
+    }
+    message_release(&m);
+    return was->line.len > 0 && message_parse(&was->m, buf_str(&was->line)) &&
+           str_eq(was->m.id, im->ids.entries[number - 1].key);
+}
+
+/* Returns whether a record whose parts are known says something else than before. A version that
+ * the history has had is no change: a file may have several, and they stay. */
+static bool find_changed(const struct import *im, const struct import_message *m,
+                         struct earlier *was)
+{
+    struct str parts = buf_str(&m->origin), session = str_cut(&parts, '/');
+    const struct mark *part =
+        known_find(&im->marks, known_key(session, str_cut(&parts, '+'), MARK_PART));
+    struct buf calls = BUF_INIT(BUF_LINE + 2), scratch = BUF_INIT(BUF_LINE);
+    uint32_t version;
+    bool changed;
+
+    buf_addf(&calls, "[%s]", buf_c(&m->calls));
+    version = version_of(buf_str(&m->text), buf_str(&calls));
+    changed = m->role != ROLE_OTHER && !m->text.overflow && !calls.overflow &&
+              im->imported[part->line - 1].version != version &&
+              !known_find(&im->marks, version_key(part, version)) &&
+              find_line(im, part->line, was) && was->m.role == m->role &&
+              str_eq(message_text(&was->m, FIELD_ORIGIN, &scratch), buf_str(&m->origin));
+    buf_release(&calls);
+    buf_release(&scratch);
+    return changed;
+}
+
+/* Lets the message replace an earlier line of its record, whose tokens count no more than once. */
+static void replace_earlier(struct import_message *m, const struct earlier *was)
+{
+    struct usage used = {0};
+
+    usage_read_members(&used, was->m.field[FIELD_USAGE]);
+    import_count_once(&m->usage, &used);
+    import_add_id(&m->replaces, was->m.id);
+}
+
+static void fill_draft(struct import *im, struct draft *d, const struct import_message *m,
+                       const struct earlier *was, struct str id)
+{
+    struct str forked = was ? was->m.field[FIELD_FORKED_FROM] : STR_NONE;
     struct buf text = BUF_INIT(BUF_LINE);
     bool copy = false;
 
@@ -1022,7 +1125,9 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
     if (m->failed)
         draft_set(d, FIELD_FAILED, STR("true"));
     if (m->role != ROLE_OTHER) {
-        copy = set_forked(im, d, m);
+        copy = was ? forked.p != NULL : set_forked(im, d, m);
+        if (forked.p)
+            draft_set(d, FIELD_FORKED_FROM, forked);
         set_optional(d, FIELD_CWD, &im->source->cwd);
         set_optional(d, FIELD_GIT_BRANCH, &im->source->branch);
     }
@@ -1038,20 +1143,27 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
 }
 
 /* Stores the line of a new message. */
-static int give_message(struct import *im, const struct import_message *m, struct str id,
-                        struct str line, struct err *e)
+static int give_message(struct import *im, const struct import_message *m, bool is_new,
+                        struct str id, struct str line, struct err *e)
 {
-    struct pending p = {.nth = 1, .session = NONE, .is_title = m->role == ROLE_OTHER};
+    struct pending p = {.session = NONE, .is_title = m->role == ROLE_OTHER};
+    struct imported as = {.source = im->source_number, .at = -1};
     struct message parsed = MESSAGE_INIT;
     struct thread *t = p.is_title ? NULL : thread_of(im, buf_str(&m->session));
 
-    p.mark = enter_origin(im, id, buf_str(&m->origin), p.is_title, false);
+    if (!p.is_title) {
+        as.session = hash64(buf_str(&m->session), 0);
+        as.version = version_of(buf_str(&m->text), json_get(line, field_name(FIELD_TOOL_CALLS)));
+    }
+    p.mark = enter_origin(im, id, buf_str(&m->origin), &as);
+    p.nth = mark_at(im, p.mark)->most;
+    p.line = *hash_map_find(&im->ids, id) + 1;
     if (m->replaces.len > 0)
         enter_replaced(im, json_get(line, field_name(FIELD_REPLACES)));
-    if (t && t->first == 0)
+    if (t && t->first == 0 && is_new)
         t->first = im->pending_count + 1;
     if (im->beginning != 0)
-        mark_of(im, im->beginning)->line = (uint32_t)*hash_map_find(&im->ids, id) + 1;
+        mark_of(im, im->beginning)->line = (uint32_t)p.line;
     im->beginning = 0;
     if (p.is_title || im->has_tally || im->options.dry_run) {
         (void)message_parse(&parsed, line);
@@ -1063,9 +1175,10 @@ static int give_message(struct import *im, const struct import_message *m, struc
     return add_pending(im, line, p, e);
 }
 
-int import_give(struct source *s, const struct import_message *m, struct err *e)
+/* Stores a message that is new, or a record that has changed, which was that line. */
+static int give_new(struct import *im, struct source *s, const struct import_message *m,
+                    const struct earlier *was, struct err *e)
 {
-    struct import *im;
     struct buf line = BUF_INIT(BUF_LINE + 1), id = BUF_INIT(BUF_SMALL);
     struct err why = ERR_INIT;
     struct draft d;
@@ -1073,35 +1186,54 @@ int import_give(struct source *s, const struct import_message *m, struct err *e)
         m->text.overflow || m->calls.overflow || m->citations.overflow || m->origin.overflow;
     int result = 0;
 
-    s->yielded = s->yielded || m->left_out || !import_is_empty(m);
-    im = import_is_empty(m) ? NULL : taker_of(s, buf_str(&m->session));
-    if (!im)
-        return 0;
-    report_message(s);
-    hash_map_add(&s->import->given, buf_str(&m->session));
-    if (is_origin_known(im, buf_str(&m->origin))) {
-        count_of(im)->known += m->role != ROLE_OTHER;
-        if (m->role != ROLE_OTHER)
-            enter_common(im, buf_str(&m->session),
-                         str_skip(buf_str(&m->origin), m->session.len + 1));
-        return 0;
-    }
     if (m->time != IMPORT_NO_TIME)
         s->said = m->time;
     draft_init(&d);
     add_id(im, buf_str(&m->origin), &id);
-    fill_draft(im, &d, m, buf_str(&id));
+    fill_draft(im, &d, m, was, buf_str(&id));
     if (is_erased(im, buf_str(&m->origin), buf_str(&id)))
         count_of(im)->known += m->role != ROLE_OTHER;
     else if (overflow || draft_storable(&d, &why) < 0 || draft_format(&d, &line, &why) < 0)
         import_bad(s, overflow ? "longer than 64 MiB" : err_text(&why));
     else
-        result = give_message(im, m, buf_str(&id), str_trim(buf_str(&line)), e);
+        result = give_message(im, m, !was, buf_str(&id), str_trim(buf_str(&line)), e);
     draft_release(&d);
     buf_release(&line);
     buf_release(&id);
     err_release(&why);
     return result;
+}
+
+int import_give(struct source *s, struct import_message *m, struct err *e)
+{
+    struct import *im = import_is_empty(m) ? NULL : taker_of(s, buf_str(&m->session));
+    struct earlier was = {BUF_INIT(BUF_LINE), MESSAGE_INIT};
+    int result = 0;
+
+    s->yielded = s->yielded || !import_is_empty(m);
+    if (!im || hash_map_find(&s->import->postponed, buf_str(&m->session)))
+        return 0;
+    report_message(s);
+    hash_map_add(&s->import->given, buf_str(&m->session));
+    if (!is_origin_known(im, buf_str(&m->origin))) {
+        result = give_new(im, s, m, NULL, e);
+    } else if (find_changed(im, m, &was)) {
+        replace_earlier(m, &was);
+        result = give_new(im, s, m, &was, e);
+    } else {
+        count_of(im)->known += m->role != ROLE_OTHER;
+        if (m->role != ROLE_OTHER)
+            enter_common(im, buf_str(&m->session),
+                         str_skip(buf_str(&m->origin), m->session.len + 1));
+    }
+    message_release(&was.m);
+    buf_release(&was.line);
+    return result;
+}
+
+void import_postpone(struct source *s, struct str session)
+{
+    hash_map_add(&s->import->postponed, session);
 }
 
 bool import_gave(const struct source *s, struct str session)
@@ -1133,37 +1265,19 @@ int import_give_title(struct source *s, struct str session, struct str title, st
     return result;
 }
 
-bool import_skips(struct source *s, struct str session, struct str part)
-{
-    struct import *im = taker_of(s, session);
-    struct str id;
-
-    if (im && !find_part(im, session, part, &id))
-        return false;
-    s->yielded = true;
-    if (!im)
-        return true;
-    if (!str_eq(id, im->skipped))
-        count_of(im)->known++;
-    enter_common(im, session, part);
-    im->skipped = id;
-    return true;
-}
-
 bool import_is_scan(const struct source *s)
 {
     return s->import->options.foreign;
 }
 
-bool import_knows(const struct source *s, struct str session, struct str part, struct buf *id)
+size_t import_knows(const struct source *s, struct str session, struct str part, struct buf *id)
 {
     const struct import *im = taker_of(s, session);
-    struct str line;
-    bool known = im && find_part(im, session, part, &line);
+    size_t line = im ? known_line(im, session, part) : 0;
 
-    if (known && id)
-        buf_add_str(id, line);
-    return known;
+    if (line > 0 && id)
+        buf_add_str(id, im->ids.entries[line - 1].key);
+    return line;
 }
 
 /* ---- the import ---- */
@@ -1279,6 +1393,7 @@ void import_free(struct import *im)
     free(im->titles);
     free(im->takers);
     hash_map_release(&im->ids);
+    hash_map_release(&im->postponed);
     hash_map_release(&im->erased);
     hash_map_release(&im->begun);
     free(im->beginnings);

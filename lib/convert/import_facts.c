@@ -11,6 +11,8 @@
 #define HELD_MAX 64
 /* A prompt follows a message over at most this many records without one. */
 #define WALK_MAX 1000
+/* The line of an answer to which no record is joined. */
+#define NOT_JOINED SIZE_MAX
 /* A file that changed within this time may be written to now. */
 #define YOUNG (60 * TIME_SECOND)
 
@@ -103,7 +105,6 @@ static void count_once(struct facts *f, struct import_message *m)
 {
     struct str response = buf_str(&m->response);
     size_t count = f->responses.count, n;
-    struct usage *used;
 
     if (response.n == 0)
         return;
@@ -112,19 +113,7 @@ static void count_once(struct facts *f, struct import_message *m)
         f->used = mem_grow(f->used, &f->used_cap, n + 1, sizeof *f->used);
         f->used[n] = (struct usage){0};
     }
-    used = &f->used[n];
-    for (int i = 0; i < USAGE_KINDS; i++) {
-        int64_t *tokens = &m->usage.at[i], more = *tokens - used->at[i];
-
-        if (more > 0)
-            used->at[i] = *tokens;
-        if (*tokens >= 0)
-            *tokens = more > 0 ? more : *tokens == 0 && used->at[i] == 0 ? 0 : -1;
-    }
-    /* A line that adds output adds no input, which is not the same as an unknown one. */
-    for (int i = 0; usage_known(&m->usage) && i <= USAGE_OUTPUT; i++)
-        if (used->at[i] > 0 && m->usage.at[i] < 0)
-            m->usage.at[i] = 0;
+    import_count_once(&m->usage, &f->used[n]);
 }
 
 void facts_usage(struct facts *f, const struct usage *u)
@@ -143,18 +132,24 @@ static struct import_message *hold(struct facts *f)
     for (size_t i = before; i < f->held_cap; i++)
         import_message_init(&f->held[i]);
     import_message_clear(&f->held[f->held_count], ROLE_USER);
+    f->held[f->held_count].source = f->source;
+    f->held[f->held_count].number = f->source->number;
     return &f->held[f->held_count++];
 }
 
 /* Gives what is held. Returns as facts_message. */
 static int flush_held(struct facts *f, struct err *e)
 {
+    size_t number = f->source->number;
     int result = 0;
 
     if (f->held_count > 0 && f->held[0].role == ROLE_ASSISTANT && !import_is_empty(&f->held[0]))
         count_once(f, &f->held[0]);
-    for (size_t i = 0; result == 0 && i < f->held_count; i++)
+    for (size_t i = 0; result == 0 && i < f->held_count; i++) {
+        f->source->number = f->held[i].number;
         result = import_give(f->source, &f->held[i], e);
+    }
+    f->source->number = number;
     f->held_count = 0;
     return result;
 }
@@ -263,9 +258,10 @@ static bool set_session(struct facts *f, struct fact *fact)
     struct str agent = buf_str(fact->agent.len > 0 ? &fact->agent : &f->agent);
     struct import_message *m = &fact->message;
 
-    f->source->yielded = f->source->yielded || agent.n > 0;
-    if (agent.n > 0 && !f->source->subagents)
+    if (agent.n > 0 && !f->source->subagents) {
+        f->source->yielded = f->source->yielded || fact->content.n > 0 || !import_is_empty(m);
         return false;
+    }
     buf_add_str(&id, buf_str(fact->session.len > 0 ? &fact->session : &f->session));
     if (id.len == 0)
         buf_add_str(&id, source_stem(f->source));
@@ -295,9 +291,10 @@ static int add_answer(struct facts *f, struct fact *fact, struct str part, struc
 {
     struct import_message *m = &fact->message, *held = f->held;
     struct str response = buf_str(&m->response);
-    size_t before;
+    size_t before, line = import_knows(f->source, buf_str(&m->session), part, NULL);
+    /* An earlier import may have stored some records of an answer before others were written. */
     bool same =
-        f->held_count == 1 && held->role == ROLE_ASSISTANT &&
+        f->held_count == 1 && held->role == ROLE_ASSISTANT && line == f->held_line &&
         str_eq(buf_str(&m->session), buf_str(&held->session)) &&
         (fact->joins || (response.n > 0 && str_eq(response, buf_str(&f->held[0].response))));
 
@@ -305,6 +302,7 @@ static int add_answer(struct facts *f, struct fact *fact, struct str part, struc
         if (flush_held(f, e) < 0)
             return -1;
         held = hold(f);
+        f->held_line = line;
         held->role = ROLE_ASSISTANT;
         held->time = m->time;
         buf_add_str(&held->session, buf_str(&m->session));
@@ -349,6 +347,7 @@ static int give_piece(struct facts *f, struct import_message *m, struct str part
         struct import_message *held = hold(f), empty = *held;
 
         *held = *m;
+        held->number = f->source->number;
         *m = empty;
         m->role = held->role;
         m->time = held->time;
@@ -408,7 +407,7 @@ static int give_pieces(struct facts *f, struct import_message *m, struct str par
                                                        : result;
 }
 
-/* Gives a message that is not joined. */
+/* Gives a message that is not joined; an answer, and the results that follow it, are held. */
 static int add_other(struct facts *f, struct fact *fact, struct str part, struct err *e)
 {
     struct import_message *m = &fact->message;
@@ -417,11 +416,12 @@ static int add_other(struct facts *f, struct fact *fact, struct str part, struct
     if (!hangs && flush_held(f, e) < 0)
         return -1;
     if (m->role == ROLE_ASSISTANT) {
+        hangs = true;
+        f->held_line = NOT_JOINED;
         if (m->model.len == 0)
             buf_add_str(&m->model, buf_str(&f->model));
         if (m->provider.len == 0)
             buf_add_str(&m->provider, buf_str(&f->provider));
-        count_once(f, m);
     }
     note_said(f, m, part);
     return give_pieces(f, m, part, fact->content, hangs, e);
@@ -440,12 +440,6 @@ int facts_message(struct facts *f, struct fact *fact, struct err *e)
     part = buf_str(&fact->id);
     if (f->tree && fact->agent.len == 0)
         follow_parent(f, buf_str(&fact->parent));
-    /* An earlier import may have stored some records of an answer before others were written. */
-    if (m->role == ROLE_ASSISTANT && import_skips(f->source, buf_str(&m->session), part)) {
-        count_once(f, m);
-        note_said(f, m, part);
-        return 0;
-    }
     return m->role == ROLE_ASSISTANT && (fact->joins || m->response.len > 0)
                ? add_answer(f, fact, part, e)
                : add_other(f, fact, part, e);
@@ -522,11 +516,13 @@ static int give_titles(struct facts *f, struct err *e)
 
 void facts_wait(struct facts *f)
 {
-    const struct import_message *held = f->held;
+    const struct import_message *last = f->held_count > 0 ? &f->held[f->held_count - 1] : NULL;
 
-    if (f->held_count == 1 && held->role == ROLE_ASSISTANT && held->finish.len == 0 &&
-        f->source->waits && time_now() - f->source->time < YOUNG)
-        f->held_count = 0;
+    if (!last || last->role != ROLE_ASSISTANT || last->finish.len > 0 || !f->source->waits ||
+        time_now() - f->source->time >= YOUNG)
+        return;
+    import_postpone(f->source, buf_str(&last->session));
+    f->held_count = 0;
 }
 
 int facts_end(struct facts *f, struct err *e)

@@ -48,6 +48,7 @@ struct facts {
      * come after them. */
     struct import_message *held;
     size_t held_count, held_cap;
+    size_t held_line;          /* number of the line that its records have had, 0 for none */
     struct hash_map responses; /* -> used */
     struct usage *used;        /* what earlier messages of each response have */
     size_t used_cap;
@@ -84,7 +85,8 @@ int facts_rewind(struct facts *f, int64_t turns, struct err *e);
  * last one. If `of` is not empty, it counts only if the session has that record. */
 void facts_title(struct facts *f, struct str session, struct str title, struct str of, int rank);
 /* Leaves an answer at the end of a file for the next import if it may grow: no reason says why it
- * ended, and the file changed within the last minute. */
+ * ended, and the file changed within the last minute. What follows of its session in other files
+ * waits, too, so that the order stays. */
 void facts_wait(struct facts *f);
 /* Gives what is held, and the titles of sessions that have messages; those that come before the
  * messages of their session wait for the next call. Returns as facts_message. */

@@ -392,7 +392,7 @@ void import_message_init(struct import_message *m)
     struct buf *const large[] = {&m->text, &m->calls, &m->citations, &m->replaces};
     struct buf *const texts[] = MESSAGE_TEXTS(m);
 
-    *m = (struct import_message){.harness = NULL};
+    *m = (struct import_message){.source = NULL};
     for (size_t i = 0; i < sizeof texts / sizeof(struct buf *); i++)
         buf_init(texts[i], BUF_SMALL);
     for (size_t i = 0; i < sizeof large / sizeof(struct buf *); i++)
@@ -428,7 +428,7 @@ void import_message_rewind(struct import_message *m)
     buf_clear(&m->citations);
     buf_clear(&m->replaces);
     m->images = 0;
-    m->failed = m->left_out = false;
+    m->failed = false;
 }
 
 /* ---- sessions and origins ---- */
@@ -541,8 +541,8 @@ static bool is_harness(const struct import_message *m, struct str text)
 {
     size_t at, n;
 
-    return m->harness && m->role == ROLE_USER &&
-           regex_find(m->harness, text, 0, false, &at, &n, NULL) > 0;
+    return m->role == ROLE_USER && m->source && m->source->harness &&
+           regex_find(m->source->harness, text, 0, false, &at, &n, NULL) > 0;
 }
 
 /* Keeps the paragraph that begins at `from`. If it is empty or the program's own, the text is again
@@ -554,7 +554,8 @@ static void end_shown_text(struct import_message *m, size_t before, size_t from)
 
     if (text.n == 0 || harness)
         buf_truncate(&m->text, before);
-    m->left_out = m->left_out || harness;
+    if (harness)
+        m->source->yielded = true;
 }
 
 /* Returns where the next paragraph of the text begins. */
@@ -602,6 +603,22 @@ void import_add_id(struct buf *list, struct str id)
     buf_release(&text);
 }
 
+void import_count_once(struct usage *usage, struct usage *used)
+{
+    for (int i = 0; i < USAGE_KINDS; i++) {
+        int64_t *tokens = &usage->at[i], more = *tokens - used->at[i];
+
+        if (more > 0)
+            used->at[i] = *tokens;
+        if (*tokens >= 0)
+            *tokens = more > 0 ? more : *tokens == 0 && used->at[i] == 0 ? 0 : -1;
+    }
+    /* A line that adds output adds no input, which is not the same as an unknown one. */
+    for (int i = 0; usage_known(usage) && i <= USAGE_OUTPUT; i++)
+        if (used->at[i] > 0 && usage->at[i] < 0)
+            usage->at[i] = 0;
+}
+
 /* Appends elements to a list of JSON values. */
 static void add_elements(struct buf *list, const struct buf *more)
 {
@@ -641,6 +658,52 @@ void import_set_finish(struct import_message *m, struct str name)
 
 /* ---- content ---- */
 
+/* A text for people has at least this many bytes. */
+#define TEXT_MIN 20
+
+/* Returns whether a JSON string is one of these texts; NULL ends the array. */
+static bool is_one_of(struct str value, const char *const *texts)
+{
+    for (; *texts; texts++)
+        if (json_is_text(value, *texts))
+            return true;
+    return false;
+}
+
+bool import_is_ignored(const struct source *s, struct str value)
+{
+    return s->ignores && is_one_of(json_get(value, "type"), s->ignores);
+}
+
+bool import_has_text(const struct source *s, struct str value, bool named)
+{
+    static const char *const keys[] = {"content", "text",  "prompt", "parts",    "message",
+                                       "summary", "query", "answer", "response", "value"};
+    struct json_iter it = json_iter(value);
+
+    if (json_type(value) == JSON_STRING)
+        return named && value.n >= TEXT_MIN + 2 &&
+               (memchr(value.p, ' ', value.n) || utf8_valid(value) < value.n || value.p[1] < 0);
+    if (it.object && import_is_ignored(s, value))
+        return false;
+    while (json_next(&it)) {
+        bool is = named && !it.object;
+
+        for (size_t k = 0; it.object && k < sizeof keys / sizeof(char *) && !is; k++)
+            is = json_key_is(it.key, keys[k]);
+        if (import_has_text(s, it.value, is))
+            return true;
+    }
+    return false;
+}
+
+/* Notes that nothing comes of a value of the content. */
+static void leave_out(const struct import_message *m, struct str value, bool named)
+{
+    if (m->source && !m->source->lost)
+        m->source->lost = import_has_text(m->source, value, named);
+}
+
 /* Appends a JSON string to the text. */
 static void add_string(struct import_message *m, struct str string)
 {
@@ -669,19 +732,23 @@ void import_add_block(struct import_message *m, struct str block)
     struct buf id = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
     struct str value[COUNT];
 
-    if (json_type(block) == JSON_STRING)
+    if (json_type(block) == JSON_STRING) {
         add_string(m, block);
+        return;
+    }
     json_pick(block, keys, value, COUNT);
     import_add_citations(m, value[CITATIONS]);
     import_add_citations(m, value[ANNOTATIONS]);
-    if (import_is_one_of(value[TYPE], texts))
+    if (is_one_of(value[TYPE], texts) && json_type(value[TEXT]) == JSON_STRING)
         add_string(m, value[TEXT]);
     else if (json_is_text(value[TYPE], "refusal"))
         add_refusal(m, value[REFUSAL]);
-    else if (import_is_one_of(value[TYPE], attached))
+    else if (is_one_of(value[TYPE], attached))
         m->images++;
     else if (json_is_text(value[TYPE], "tool_use"))
         import_add_call(m, json_text(value[ID], &id), json_text(value[NAME], &name), value[INPUT]);
+    else
+        leave_out(m, block, false);
     buf_release(&id);
     buf_release(&name);
 }
@@ -690,12 +757,11 @@ void import_add_content(struct import_message *m, struct str content)
 {
     struct json_iter it = json_iter(content);
 
-    if (json_type(content) == JSON_STRING)
-        add_string(m, content);
     if (json_type(content) != JSON_ARRAY)
-        return;
-    while (json_next(&it))
-        import_add_block(m, it.value);
+        import_add_block(m, content);
+    else
+        while (json_next(&it))
+            import_add_block(m, it.value);
 }
 
 /* ---- giving messages ---- */
@@ -738,14 +804,4 @@ int import_each_object(struct source *s, source_next *next, import_take *take, v
     }
     buf_release(&repaired);
     return got;
-}
-
-/* ---- recognising values and formats ---- */
-
-bool import_is_one_of(struct str value, const char *const *texts)
-{
-    for (; *texts; texts++)
-        if (json_is_text(value, *texts))
-            return true;
-    return false;
 }

@@ -44,7 +44,13 @@ struct source {
     bool whole;       /* it always has the whole conversation */
     bool unique;      /* the ids of records are unique among all files of the format */
     /* For the format that reads it. */
+    const char *const
+        *ignores; /* types of records and blocks without a message, or NULL; borrowed */
+    /* The texts of a user that begin with a match are the program's own: they are left out. Borrowed,
+     * or NULL. */
+    struct regex *harness;
     bool yielded;  /* import_give got a message that is not empty, or a text was left out */
+    bool lost;     /* a block has a text of which nothing comes */
     size_t unread; /* records without a fact */
     struct buf cwd, branch; /* where the messages that follow were said */
     /* private */
@@ -104,6 +110,7 @@ void source_from_yaml(struct source *s);
 
 struct import_message {
     enum role role;
+    size_t number;      /* of its record, if it was held; for reports */
     int64_t time;       /* µs */
     struct buf session; /* the session id in the history */
     struct buf origin;
@@ -120,10 +127,7 @@ struct import_message {
     int64_t images;
     bool failed; /* the result of a call that failed */
     struct usage usage;
-    /* The texts of a user that begin with a match are the program's own: they are left out.
-     * Borrowed, or NULL. */
-    struct regex *harness;
-    bool left_out; /* a text was */
+    struct source *source; /* in which it is, for `harness`, `ignores` and `lost`; or NULL */
 };
 
 struct import_format {
@@ -141,7 +145,7 @@ void import_message_init(struct import_message *m);
 void import_message_release(struct import_message *m);
 /* Empties all fields and sets the role. */
 void import_message_clear(struct import_message *m, enum role role);
-/* Empties the text, the calls, the call id, the images, `replaces` and `failed`, for the next
+/* Empties the text, the calls, the call id, the images, `replaces` and `failed` for the next
  * message of a record. */
 void import_message_rewind(struct import_message *m);
 
@@ -166,6 +170,9 @@ void import_add_text(struct import_message *m, struct str text);
  * of OpenAI have it; another value is kept as a string. A call without an id gets its name as id.
  * */
 void import_add_call(struct import_message *m, struct str id, struct str name, struct str args);
+/* Subtracts from the usage of a response what an earlier line of it has, `used`, to which it adds the
+ * rest: its tokens count once. */
+void import_count_once(struct usage *usage, struct usage *used);
 /* Appends the calls, citations and images of another message. */
 void import_join(struct import_message *m, const struct import_message *more);
 /* Appends an id to a list such as m->replaces, unless it is the last one there. */
@@ -173,8 +180,9 @@ void import_add_id(struct buf *list, struct str id);
 /* Appends the objects of an array to the citations. */
 void import_add_citations(struct import_message *m, struct str array);
 /* Appends content: a JSON string, or an array of strings and content blocks as the interfaces of
- * OpenAI and Anthropic have them. Texts with their citations, refusals and tool calls are added,
- * images and documents are counted, other blocks are ignored. */
+ * OpenAI and Anthropic have them, or one block. Texts with their citations, refusals and tool calls
+ * are added, images and documents are counted. Another block that has a text sets `lost` of the
+ * source. */
 void import_add_content(struct import_message *m, struct str content);
 void import_add_block(struct import_message *m, struct str block); /* one of them */
 
@@ -184,9 +192,11 @@ bool import_is_empty(const struct import_message *m);
  *
  * The first four are functions of convert/import. */
 
-/* Gives a message of the source, unless it is empty. Returns 0, or -1 with *e set to end the
- * import. */
-int import_give(struct source *s, const struct import_message *m, struct err *e);
+/* Gives a message of the source, unless it is empty. If its record has changed since an import, its
+ * line replaces the earlier one. Returns 0, or -1 with *e set to end the import. */
+int import_give(struct source *s, struct import_message *m, struct err *e);
+/* Leaves everything that is given of the session from now on for the next import. */
+void import_postpone(struct source *s, struct str session);
 /* Returns whether the source gave a message of the session, new or not. */
 bool import_gave(const struct source *s, struct str session);
 /* Gives the title of a session after its messages. Nothing is stored if the title is blank, or the
@@ -194,14 +204,11 @@ bool import_gave(const struct source *s, struct str session);
 int import_give_title(struct source *s, struct str session, struct str title, struct err *e);
 /* Gives a line in the form of our histories. Returns as above. */
 int import_give_line(struct source *s, const struct message *m, struct err *e);
-/* Returns whether a part of a message is known, as import_knows does, for a reader that then leaves
- * it out. Counts the message as known, once for all parts that follow each other. */
-bool import_skips(struct source *s, struct str session, struct str part);
 /* Returns whether files in our own form are left out (import_options.foreign). */
 bool import_is_scan(const struct source *s);
-/* Returns whether a message is in the history or was given before. `part` is one part of its
- * origin. If id is not NULL, the id of its line is appended to it. */
-bool import_knows(const struct source *s, struct str session, struct str part, struct buf *id);
+/* Returns the number of the line that has a part of an origin, in the history or given before; 0
+ * without one. If id is not NULL, the id of the line is appended to it. */
+size_t import_knows(const struct source *s, struct str session, struct str part, struct buf *id);
 /* Reports that no message came of the file, unless its script ignores all of its records. */
 void import_nothing(struct source *s);
 /* Reports that record s->number is skipped because it cannot be read. */
@@ -214,9 +221,12 @@ typedef int import_take(void *arg, struct str object, struct err *e);
 int import_each_object(struct source *s, source_next *next, import_take *take, void *arg,
                        struct err *e);
 
-/* ---- recognising values and formats ---- */
+/* ---- what a record has ---- */
 
-/* Returns whether a JSON string is one of these texts; NULL ends the array. */
-bool import_is_one_of(struct str value, const char *const *texts);
+/* Returns whether the type of a record or block is one that its script ignores. */
+bool import_is_ignored(const struct source *s, struct str value);
+/* Returns whether a value has a text for people; `named` says that its key is one of those that have
+ * them. What the script ignores does not count. */
+bool import_has_text(const struct source *s, struct str value, bool named);
 
 #endif

@@ -34,8 +34,6 @@
 #define RECORDS_SEEN 50
 /* The most folders above a file of which a script gets the names. */
 #define FOLDERS_MAX 32
-/* A text for people has at least this many bytes. */
-#define TEXT_MIN 20
 /* Fewer tokens are taken without a look at the digits. */
 #define TOKENS_MAX (INT64_C(1) << 40)
 
@@ -86,7 +84,6 @@ struct state {
     struct source *source;           /* that is read, or NULL */
     struct facts facts;              /* of the source */
     struct fact fact;
-    struct regex *harness; /* of the script, or NULL */
     struct database *database;
     const void *metatable; /* of JSON values */
     size_t used, limit;    /* bytes of memory */
@@ -801,7 +798,7 @@ static int script_message(lua_State *L)
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
     fact_clear(fact);
-    m->harness = s->harness;
+    s->source->yielded = false;
     m->role = take_role(L);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         take_text(L, texts[i].name, texts[i].to);
@@ -825,7 +822,6 @@ static int script_message(lua_State *L)
     lua_settop(L, 1);
     take_content(L, fact);
     take_calls(L, m);
-    s->source->yielded = false;
     check_result(L, facts_message(&s->facts, fact, s->failure));
     if (s->source->yielded)
         s->outcome = DONE;
@@ -1298,7 +1294,7 @@ static int run_script(lua_State *L)
     if (push_head(L) != LUA_TTABLE)
         return luaL_error(L, "%s.lua: no importer{...}", i->name);
     if (state_of(L)->facts.source && lua_getfield(L, -1, "harness") == LUA_TSTRING)
-        state_of(L)->harness = push_regex(L, text_at(L, -1));
+        state_of(L)->facts.source->harness = push_regex(L, text_at(L, -1));
     return 0;
 }
 
@@ -1740,36 +1736,6 @@ int importers_recognise(const struct importers *all, struct source *s, struct st
 
 /* ---- reading a file ---- */
 
-static bool is_ignored(const struct importer *i, struct str record)
-{
-    return i->ignores.count > 0 &&
-           import_is_one_of(json_get(record, "type"), (const char *const *)i->ignores.at);
-}
-
-/* Returns whether a record has a text for people, `named` if its key says so. What is of a type
- * that the script ignores does not count. */
-static bool has_text(const struct importer *i, struct str json, bool named)
-{
-    static const char *const keys[] = {"content", "text",  "prompt", "parts",   "message",
-                                       "summary", "query", "answer", "response"};
-    struct json_iter it = json_iter(json);
-
-    if (json_type(json) == JSON_STRING)
-        return named && json.n >= TEXT_MIN + 2 &&
-               (memchr(json.p, ' ', json.n) || utf8_valid(json) < json.n || json.p[1] < 0);
-    if (it.object && is_ignored(i, json))
-        return false;
-    while (json_next(&it)) {
-        bool is = named && !it.object;
-
-        for (size_t k = 0; it.object && k < sizeof keys / sizeof(char *) && !is; k++)
-            is = json_key_is(it.key, keys[k]);
-        if (has_text(i, it.value, is))
-            return true;
-    }
-    return false;
-}
-
 static int call_record(lua_State *L)
 {
     (void)push_head(L);
@@ -1808,15 +1774,17 @@ static int run(struct state *s, lua_CFunction function, struct err *e)
     int result;
 
     begin_record(s, s->json.n + s->line.n);
+    s->source->lost = false;
     lua_pushcfunction(s->L, function);
     result = call(s, 0, e);
     if (result < 0)
         return -1;
     if (result > 0)
         import_bad(s->source, lua_tostring(s->L, -1));
-    else if (s->outcome != DONE && has_text(i, s->json, false))
+    else if (s->source->lost || (s->outcome != DONE && import_has_text(s->source, s->json, false)))
         import_bad(s->source, "its text is of an unknown kind");
-    else if (s->outcome != DONE && function != call_finish && !is_ignored(i, s->json))
+    else if (s->outcome != DONE && function != call_finish &&
+             !import_is_ignored(s->source, s->json))
         s->source->unread++;
     lua_settop(s->L, 0);
     return i->form == FORM_ELEMENTS ? facts_end(&s->facts, e) : 0;
@@ -1984,6 +1952,8 @@ static int read_script(const struct import_format *f, struct source *source, str
 
     facts_init(&s->facts, source, i->name);
     s->facts.tree = i->tree;
+    s->fact.message.source = source;
+    source->ignores = i->ignores.count > 0 ? (const char *const *)i->ignores.at : NULL;
     source->unique = i->unique;
     source->whole = i->whole;
     set_directory(i, source);
@@ -1999,6 +1969,7 @@ static int read_script(const struct import_format *f, struct source *source, str
         facts_wait(&s->facts);
         result = facts_end(&s->facts, e);
     }
+    source->unread += s->facts.titles_count;
     if (result == 0 && s->facts.given == 0)
         import_nothing(source);
     state_free(s);

@@ -85,12 +85,60 @@ static size_t turn_of(const struct message *m, struct hash_map *prompts, size_t 
 
 #define DROPPED SIZE_MAX
 
+/* Returns whether an array of strings has this one. */
+static bool has_string(struct str array, struct str text)
+{
+    struct json_iter it = json_iter(array);
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    bool has = false;
+
+    while (!has && !it.object && json_next(&it))
+        has = str_eq(json_text(it.value, &scratch), text);
+    buf_release(&scratch);
+    return has;
+}
+
+/* Returns the number of the line before line i that was imported from the same record and that it
+ * replaces; else i. */
+static size_t find_earlier(const struct message *line, size_t i)
+{
+    struct str replaces = line[i].field[FIELD_REPLACES], origin = line[i].field[FIELD_ORIGIN];
+
+    for (size_t n = i; replaces.p && origin.p && n-- > 0;)
+        if (str_eq(line[n].field[FIELD_ORIGIN], origin) && has_string(replaces, line[n].id))
+            return n;
+    return i;
+}
+
+/* Returns the numbers of the lines in the order of the file, but a line that replaces another one of
+ * its record stands where that one did. The caller frees them. */
+static size_t *order_lines(const struct message *line, size_t count)
+{
+    size_t *order = mem_zalloc((count + 1) * sizeof(*order)),
+           *at = mem_zalloc((count + 1) * sizeof(*at));
+
+    for (size_t i = 0; i < count; i++) {
+        size_t was = find_earlier(line, i);
+
+        order[i] = at[i] = i;
+        if (was < i) {
+            at[i] = at[was];
+            at[was] = i;
+            order[at[i]] = i;
+            order[i] = was;
+        }
+    }
+    free(at);
+    return order;
+}
+
 /* Returns the place of each line in the thread, or DROPPED: the lines of a turn are together,
- * otherwise in the order of the file (a counting sort). *left is the number of lines that are not
+ * otherwise in the order of order_lines (a counting sort). *left is the number of lines that are not
  * dropped. The caller frees the places. */
 static size_t *find_places(const struct message *line, size_t count, size_t *left)
 {
-    size_t *place = mem_zalloc((count + 1) * sizeof(*place)), *next, turns = 0;
+    size_t *place = mem_zalloc((count + 1) * sizeof(*place)), *order = order_lines(line, count),
+           *next, turns = 0;
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct hash_map prompts = {0};
     struct state s = {0};
@@ -98,8 +146,8 @@ static size_t *find_places(const struct message *line, size_t count, size_t *lef
     for (size_t i = count; i-- > 0;)
         place[i] = stands(&s, &line[i]) ? 0 : DROPPED;
     for (size_t i = 0; i < count; i++)
-        if (place[i] != DROPPED)
-            place[i] = turn_of(&line[i], &prompts, &turns, &scratch);
+        if (place[order[i]] != DROPPED)
+            place[order[i]] = turn_of(&line[order[i]], &prompts, &turns, &scratch);
 
     next = mem_zalloc((turns + 2) * sizeof(*next));
     for (size_t i = 0; i < count; i++)
@@ -108,10 +156,11 @@ static size_t *find_places(const struct message *line, size_t count, size_t *lef
     for (size_t i = 0; i < turns; i++)
         next[i + 1] += next[i];
     for (size_t i = 0; i < count; i++)
-        if (place[i] != DROPPED)
-            place[i] = next[place[i]]++;
+        if (place[order[i]] != DROPPED)
+            place[order[i]] = next[place[order[i]]]++;
     *left = next[turns];
     free(next);
+    free(order);
     hash_map_release(&prompts);
     buf_release(&scratch);
     hash_map_release(&s.replaced);

@@ -257,7 +257,7 @@ TEST(content_is_text_or_blocks)
     CHECK_STR(buf_c(&m.text), "one\n\ntwo\n\nthree");
     CHECK_INT(m.images, 2);
     import_add_content(&m, STR("null"));
-    import_add_content(&m, STR("{\"type\":\"text\",\"text\":\"no\"}"));
-    CHECK_STR(buf_c(&m.text), "one\n\ntwo\n\nthree");
+    import_add_content(&m, STR("{\"type\":\"text\",\"text\":\"four\"}"));
+    CHECK_STR(buf_c(&m.text), "one\n\ntwo\n\nthree\n\nfour");
     import_message_release(&m);
 }

@@ -103,6 +103,21 @@ TEST(replaced_lines_are_left_out)
     CHECK_THREAD(chain, "u1 a3 ");
 }
 
+TEST(a_line_of_the_same_record_stands_in_the_place_of_the_one_that_it_replaces)
+{
+    static const struct step steps[] = {
+        {"1", "user", "\"origin\":\"x/1\""},
+        {"2", "assistant", "\"origin\":\"x/2\""},
+        {"3", "user", "\"origin\":\"x/3\""},
+        {"4", "assistant", "\"origin\":\"x/2\",\"replaces\":[\"2\"]"},
+        {"5", "user", "\"origin\":\"x/1\",\"replaces\":[\"1\"]"},
+        {"6", "user", "\"origin\":\"x/4\",\"replaces\":[\"3\"]"},
+        {"7", "assistant", "\"origin\":\"x/2\",\"replaces\":[\"4\"]"},
+    };
+
+    CHECK_THREAD(steps, "5 7 6 ");
+}
+
 TEST(links_that_lead_nowhere_change_nothing)
 {
     static const struct step steps[] = {

@@ -71,8 +71,8 @@ struct import_options {
     bool again;     /* import also messages that were erased from the history */
     bool foreign;   /* leave out files in our own form, such as exports */
     /* Leave an answer for the next import that is the last in a file, has no reason why it ended,
-     * and may grow because the file changed within the last minute. For imports that start by
-     * themselves: they run while other programs write. */
+     * and may grow because the file changed within the last minute; and with it what other files
+     * have of its session. A scan may run while other programs write. */
     bool waits;
     const struct importers *importers; /* borrowed */
     /* Returns the import that stores a session, whose first message was said in the directory

@@ -2,7 +2,7 @@
  * thread - the messages of one session as a conversation.
  *
  * Lines are in the order of the file, with these exceptions. A line is dropped if a later line
- * names it in `replaces`. A system line with `reset` drops all lines before it. A line that names
+ * names it in `replaces`, which then stands in its place if both have the same `origin`. A system line with `reset` drops all lines before it. A line that names
  * an earlier prompt in `reply_to` is placed after that prompt, before the next one, so that two
  * turns at the same time are separated. A line that gives the session a title is no message, and
  * is dropped. These rules apply within a session, and a reference to an id that no line has is
