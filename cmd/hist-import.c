@@ -222,7 +222,7 @@ static void find_files(struct run *r, char **names, size_t count)
 
 /* ---- the histories ---- */
 
-/* Moves what was imported into other histories than its own. */
+/* Moves imported messages from other histories into their own. */
 static void move_earlier(struct run *r)
 {
     uint64_t moved;

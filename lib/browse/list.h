@@ -68,7 +68,7 @@ bool browse_hits_folds(const struct browse_hits *h, size_t row);
 /* Folds or unfolds the results of the session of a row, or of `all`. Returns the row that has its
  * hit then. */
 size_t browse_hits_fold(struct browse_hits *h, size_t row, bool all);
-/* Empties *h, but keeps what is folded. Returns what it had, without that. */
+/* Empties *h, but keeps which rows are folded. Returns what it had, without that. */
 struct browse_hits browse_hits_restart(struct browse_hits *h);
 /* Changes the order. */
 void browse_hits_sort(struct browse_hits *h, bool most);

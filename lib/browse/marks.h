@@ -27,7 +27,7 @@ struct browse_marks {
 };
 
 void browse_marks_release(struct browse_marks *m);
-/* Returns what is known of a session, or NULL. `m` may be NULL: nothing is known. */
+/* Returns the entry of a session, or NULL. `m` may be NULL: nothing is known. */
 const struct browse_mark *browse_marks_find(const struct browse_marks *m, size_t history,
                                             struct str id);
 /* Sets whether the session is marked, or which command deletes it (0: none). */

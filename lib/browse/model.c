@@ -492,7 +492,7 @@ static void restore_hit(struct browse *b)
         want_hits(b, 2 * b->hits.count);
 }
 
-/* Says what the hits have of the query, unless each message has all words as they are. */
+/* Says what the hits have of the query, unless each message has all words in this form. */
 static void say_fit(struct browse *b, enum browse_fit fit)
 {
     static const char *const fits[] = {
@@ -884,7 +884,7 @@ static void undo_deletion(struct browse *b)
 }
 
 /* Returns a command that leaves the browser or continues a session, for the caller: at once, or
- * after the question about what is to be deleted. */
+ * after the question about the deletions. */
 static enum browse_command leave(struct browse *b, enum browse_command command)
 {
     bool leaves = command == BROWSE_CLOSE || command == BROWSE_LOAD || command == BROWSE_PROMPT ||
@@ -1242,6 +1242,20 @@ void browse_paste(struct browse *b, int32_t key, int64_t now)
     }
 }
 
+/* Returns the command after a key that answers the question. A question about deletions comes when
+ * the browser is left. */
+static enum browse_command press_answer(struct browse *b, int32_t key)
+{
+    bool yes = key == 'y' || key == 'Y', no = key == 'n' || key == 'N';
+
+    if (b->asked != BROWSE_DELETE)
+        return yes ? b->asked : BROWSE_NOTHING;
+    b->deletes = yes;
+    if (no)
+        browse_marks_keep(&b->marks);
+    return yes || no ? b->leaving : BROWSE_NOTHING;
+}
+
 /* Applies a key in a mode other than BROWSE_NORMAL. */
 static enum browse_command press_in_mode(struct browse *b, int32_t key)
 {
@@ -1262,15 +1276,9 @@ static enum browse_command press_in_mode(struct browse *b, int32_t key)
     }
     asks = b->mode == BROWSE_ASKING;
     b->mode = BROWSE_NORMAL;
-    b->deletes = asks && b->asked == BROWSE_DELETE && (key == 'y' || key == 'Y');
-    if (asks && b->asked == BROWSE_DELETE && (key == 'n' || key == 'N'))
-        browse_marks_keep(&b->marks);
-    else if (asks && b->asked == BROWSE_DELETE && !b->deletes)
-        return BROWSE_NOTHING;
-    if (asks && b->asked == BROWSE_DELETE)
-        return b->leaving;
+    b->deletes = false;
     if (asks)
-        return key == 'y' || key == 'Y' ? b->asked : BROWSE_NOTHING;
+        return press_answer(b, key);
     return key == 'm'   ? BROWSE_COPY
            : key == 'c' ? BROWSE_COPY_CODE
            : key == 'i' ? BROWSE_COPY_ID

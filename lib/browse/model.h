@@ -90,7 +90,7 @@ struct browse {
     enum browse_mode mode;
     enum browse_command asked;   /* BROWSE_DELETE, BROWSE_OVERWRITE */
     enum browse_command leaving; /* by what, when the question about BROWSE_DELETE is answered */
-    bool deletes;                /* the answer was to delete what is to be deleted */
+    bool deletes;                /* the answer was yes: the marked sessions go */
     /* The sessions of a question, a copy or an export, even if another one is chosen meanwhile. */
     struct {
         bool marked; /* all that are marked; else this one: */
@@ -222,7 +222,7 @@ bool browse_can_go_back(const struct browse *b);
 void browse_paste(struct browse *b, int32_t key, int64_t now);
 /* Applies a key. Returns the command that remains for the caller, or BROWSE_NOTHING. BROWSE_ENTER
  * means that the user has chosen; for BROWSE_EXPORT the file is in b->name. A command that leaves
- * the browser is returned after the question about what is to be deleted. */
+ * the browser is returned after the question about the deletions. */
 enum browse_command browse_press(struct browse *b, int32_t key, int64_t now);
 /* Carries out the commands that wait, up to one whose data is not there, or one that remains for
  * the caller, which it returns. Else returns BROWSE_NOTHING. */

@@ -55,7 +55,7 @@ static void stderr_text_init(struct stderr_text *a, enum color_when color)
     a->layout.plain = true;
 }
 
-/* Writes what was laid out. */
+/* Writes the lines of the layout. */
 static void write_laid(struct stderr_text *a)
 {
     struct buf b = BUF_INIT(SIZE_MAX);

@@ -26,8 +26,8 @@ static bool can_open_editor(void)
 bool input_interactive(const struct chat_args *a)
 {
     bool asked = a->once || a->words_count > 0 || a->messages || a->regenerate || a->edit ||
-                 a->models || a->embed || a->template_name || a->schema || a->dry_run || a->extract ||
-                 a->common.json;
+                 a->models || a->embed || a->template_name || a->schema || a->dry_run ||
+                 a->extract || a->common.json;
 
     return !asked && a->read_stdin && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 }

@@ -66,7 +66,7 @@ static void add_streams(struct buf *to, const struct run *r)
     }
 }
 
-/* Takes the last line of the output if it is an object that says nothing but what was edited. */
+/* Takes the last line of the output if it is an object that has only the names of edited files. */
 static void take_last_line(struct tool_job *job, struct stream *out)
 {
     struct str text = str_trim(buf_str(&out->kept)), line = text, object;

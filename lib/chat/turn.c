@@ -296,7 +296,7 @@ static bool shorten_context(struct turn *t, const char *why, const char *detail)
     return changed;
 }
 
-/* Leaves out the older half of what was sent if the server said that the conversation is too long
+/* Leaves out the older half of the messages if the server said that the conversation is too long
  * and nothing of an answer came. Returns false if the error stands. */
 static bool leave_out_half(struct turn *t, struct err *e)
 {

@@ -245,7 +245,7 @@ static bool is_command(enum setting s)
     return s == SETTING_API_KEY_COMMAND || s == SETTING_MCP;
 }
 
-/* Sets the colour of a role. Returns 1, 0 if the key is none of these, or -1 with *e set. */
+/* Sets the colour of a role. Returns 1, 0 if it is another key, or -1 with *e set. */
 static int set_role_color(struct str key, struct str value, const char *file, size_t number,
                           struct err *e)
 {

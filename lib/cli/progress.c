@@ -29,7 +29,7 @@ static struct {
     bool visible;
     struct task task; /* the last one that was reported */
     int64_t began;    /* time_ticks of its beginning */
-    uint64_t from;    /* what was done then */
+    uint64_t from;    /* the amount done then */
     const char *parts_name;
     uint64_t parts_all, parts_done; /* progress_parts; done: those before this task */
 } shown;

@@ -29,7 +29,7 @@ static void end_record(struct report *r, double bar)
     r->bars[r->count++] = bar;
 }
 
-/* Adds what is between two keys. On a terminal all of them are one column, the label. */
+/* Adds the separator of two keys. On a terminal all of them are one column, the label. */
 static void add_column_gap(struct buf *out, const struct out *o)
 {
     buf_add_c(out, o->terminal ? "  " : "\t");

@@ -11,7 +11,7 @@ extern const struct export_format export_html_index, export_html_part;
 /* The folder of these files, beside the page. */
 #define EXPORT_HTML_PARTS "parts"
 
-/* Appends the line that tells the page to which repository the sessions after it belong. */
+/* Appends the line with which the page knows to which repository the sessions after it belong. */
 void export_html_add_repository(struct buf *out, struct str name);
 
 #endif

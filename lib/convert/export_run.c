@@ -170,7 +170,7 @@ struct reader {
     struct selection_part part;
     struct redactor *redactor; /* NULL without --redact */
     size_t redacted;           /* number of secrets that were replaced */
-    struct words kept;         /* the files that stay as they are */
+    struct words kept;         /* the files that do not change */
     struct buf clean;          /* a line without its secrets */
     struct message line;
     struct line_times times;
@@ -370,7 +370,7 @@ static int write_thread(struct run *r, struct reader *d, struct export *x, struc
             rc = line_times_get(&d->times, r->select.lines[i].at, d->line.timestamp,
                                 &t.at[t.count - 1].time, e);
     }
-    /* New lines are always exported as they are. */
+    /* New lines are always exported unchanged. */
     if (!r->job->raw && (!r->job->state || r->job->directory))
         thread_settle(&t);
     if (index)
@@ -635,8 +635,8 @@ static int export_named(struct run *r, struct export *x, struct named *n, struct
     return 0;
 }
 
-/* Exports the complete lines of `text` and removes them; at the end also the last one. What is
- * longer than a line of a history can be is dropped. */
+/* Exports the complete lines of `text` and removes them; at the end also the last one. A text that is longer than a
+ * line of a history can be is dropped. */
 static int export_named_lines(struct run *r, struct export *x, struct named *n, struct buf *text,
                               bool ended, struct err *e)
 {

@@ -348,7 +348,7 @@ static bool is_origin_known(const struct import *im, struct str origin)
     return known;
 }
 
-/* Notes what was erased from the history. Returns 0, or -1 with *e set. */
+/* Reads the ids of erased lines. Returns 0, or -1 with *e set. */
 static int read_erased(struct import *im, struct err *e)
 {
     struct buf text = BUF_INIT(SIZE_MAX), session = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_LINE),
@@ -667,7 +667,7 @@ static int add_pending(struct import *im, struct str line, struct pending p, str
 
 /* ---- whole conversations ----
  *
- * Some programs remove what was taken back from the file. Then the history has lines that the file
+ * Some programs remove withdrawn messages from the file. Then the history has lines that the file
  * does not have any more, after the last message that both have: the first new message replaces
  * them. This is known at the end of the file, so its lines wait until then. */
 
@@ -775,7 +775,7 @@ static struct import *taker_of(const struct source *s, struct str session)
  * holds many lines. */
 static int end_source(struct import *im, bool several, struct err *e)
 {
-    /* A file that was not read to its end, or in parts, may have what is missing. */
+    /* A file that was not read to its end, or in parts, may have the missing messages. */
     if (e && count_of(im)->bad == 0)
         replace_lost(im);
     im->threads_count = 0;
@@ -1175,7 +1175,7 @@ static int give_message(struct import *im, const struct import_message *m, bool 
     return add_pending(im, line, p, e);
 }
 
-/* Stores a message that is new, or a record that has changed, which was that line. */
+/* Stores a message that is new, or a changed record, which had that line. */
 static int give_new(struct import *im, struct source *s, const struct import_message *m,
                     const struct earlier *was, struct err *e)
 {

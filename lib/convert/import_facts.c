@@ -122,7 +122,7 @@ void facts_usage(struct facts *f, const struct usage *u)
         usage_replace(&f->held[0].usage, u);
 }
 
-/* ---- what is held ---- */
+/* ---- the held answer ---- */
 
 static struct import_message *hold(struct facts *f)
 {
@@ -137,7 +137,7 @@ static struct import_message *hold(struct facts *f)
     return &f->held[f->held_count++];
 }
 
-/* Gives what is held. Returns as facts_message. */
+/* Gives the held answer. Returns as facts_message. */
 static int flush_held(struct facts *f, struct err *e)
 {
     size_t number = f->source->number;

@@ -6,7 +6,7 @@
  * It knows no tool. For all of them it joins the records of one answer, counts the usage of a
  * response once, leaves out what subagents said unless that is wanted, recognises the copies of a
  * fork, and follows the links between records: a prompt that follows an earlier message than the
- * last one replaces what was said since.
+ * last one replaces the messages since.
  */
 #ifndef CHATHIST_CONVERT_IMPORT_FACTS_H
 #define CHATHIST_CONVERT_IMPORT_FACTS_H
@@ -88,7 +88,7 @@ void facts_title(struct facts *f, struct str session, struct str title, struct s
  * ended, and the file changed within the last minute. What follows of its session in other files
  * waits, too, so that the order stays. */
 void facts_wait(struct facts *f);
-/* Gives what is held, and the titles of sessions that have messages; those that come before the
+/* Gives the held answer, and the titles of sessions that have messages; those that come before the
  * messages of their session wait for the next call. Returns as facts_message. */
 int facts_end(struct facts *f, struct err *e);
 

@@ -165,7 +165,7 @@ static void begin_record(struct state *s, size_t n)
     s->outcome = NOTHING;
 }
 
-/* Returns the string at a stack index, or STR_NONE if it is none. */
+/* Returns the string at a stack index, or STR_NONE if it is not a string. */
 static struct str text_at(lua_State *L, int i)
 {
     struct str text = STR_NONE;
@@ -254,7 +254,7 @@ static struct value *valid_value(lua_State *L, struct value *v)
     return v;
 }
 
-/* Returns the JSON value at a stack index, or NULL if it is none. */
+/* Returns the JSON value at a stack index, or NULL if it is not one. */
 static struct value *test_value(lua_State *L, int i)
 {
     bool is = false;
@@ -570,7 +570,7 @@ static bool find(lua_State *L, struct regex *r, struct str text, size_t from, si
     return found > 0;
 }
 
-/* match(text, regex): the first match, or nil. Without a text there is none. */
+/* match(text, regex): the first match, or nil, also without a text. */
 static int script_match(lua_State *L)
 {
     struct str text = text_at(L, 1);
@@ -900,7 +900,7 @@ static int script_ignored(lua_State *L)
     struct state *s = fact_state(L);
     const struct words *known = &s->importer->ignores;
     bool is = lua_isnoneornil(L, 1);
-    const char *kind = lua_tostring(L, 1); /* NULL for what is no text */
+    const char *kind = lua_tostring(L, 1); /* NULL for all but texts */
 
     for (size_t i = 0; kind && i < known->count && !is; i++)
         is = strcmp(known->at[i], kind) == 0;

@@ -58,7 +58,7 @@ static void set_key(struct move *m, struct str session, struct str id)
     buf_add_str(&m->key, id);
 }
 
-/* Reads what was erased from the other history. */
+/* Reads the erased ids of the other history. */
 static int read_erased(struct move *m, struct err *e)
 {
     struct buf text = BUF_INIT(SIZE_MAX), session = BUF_INIT(BUF_LINE), id = BUF_INIT(BUF_LINE);

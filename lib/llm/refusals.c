@@ -358,7 +358,7 @@ static int64_t prompt_tokens(const struct reading *r, int64_t ours)
     return 0;
 }
 
-/* Returns the length to ask for instead of `ours`, or 0 if there is none: the largest number of the
+/* Returns the length to ask for instead of `ours`, or 0: the largest number of the
  * text that is less, without the tokens of the prompt. *passing is set if it holds for this prompt
  * only. */
 static int64_t shorter_length(const struct reading *r, int64_t ours, bool *passing)

@@ -107,7 +107,7 @@ struct merge {
 
 /* ---- digests ---- */
 
-/* What is hashed, the seed. */
+/* The parts of a line that a hash is made of, its seed. */
 enum { OF_LINE, OF_KEY, OF_DELETION };
 
 static uint64_t line_digest(struct str line)

@@ -479,7 +479,7 @@ static int exchange(struct merge *m, struct peer *p, enum fact_kind kind, bool c
         result = client ? send_facts(&x, e) : take_facts(&x, e);
     if (result == 0)
         result = client ? take_facts(&x, e) : send_facts(&x, e);
-    /* Whether the other side has stored what was sent is known by its next list. */
+    /* The next list of the other side shows whether it has stored the lines. */
     if (result < 0)
         merge_counts(m)->sent = sent;
     free(x.differs);

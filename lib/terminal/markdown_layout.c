@@ -101,7 +101,7 @@ static bool ends_address(char c)
 }
 
 /* Returns the length of an address at the start of a text, up to a sign that cannot be in one or a
- * bracket without its pair, and without the signs that belong to the sentence; 0 if it is none. */
+ * bracket without its pair, and without the signs that belong to the sentence; 0 if it is not one. */
 static size_t address_length(struct str text)
 {
     size_t scheme = str_starts(text, STR("https://"))  ? 8
@@ -162,7 +162,7 @@ static void forget_word(struct markdown_layout *l)
     l->blanks = l->blank_columns = l->word_columns = 0;
 }
 
-/* Prints text from a byte of what is held, breaking it wherever a line is full. */
+/* Prints held text from a byte on, breaking it wherever a line is full. */
 static void print_cut(struct markdown_layout *l, size_t from)
 {
     struct str rest = str_skip(buf_str(&l->held.bytes), from);
@@ -285,7 +285,7 @@ static void add_blank(struct markdown_layout *l, unsigned styles, struct str c, 
     l->blanks = l->held.bytes.len;
 }
 
-/* Returns whether the word that is held may be an address, which is held back as a whole. */
+/* Returns whether the held word may be an address, which is printed as a whole. */
 static bool may_be_link(const struct markdown_layout *l)
 {
     struct str word = str_skip(buf_str(&l->held.bytes), l->blanks);

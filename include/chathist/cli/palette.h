@@ -59,7 +59,7 @@ void palette_add(struct buf *out, enum style s, enum background b, int colors);
 
 /* Sets the colour of a role for the whole program: a number below 256, the name of one of the first
  * 8, or `default`, that of other text. Numbers from 8 on count if the terminal has 256. Returns 0;
- * -1 if there is no such role; or -2 if it is no colour. */
+ * -1 if there is no such role; or -2 if it is not a colour. */
 int palette_set(struct str role, struct str color);
 
 #endif

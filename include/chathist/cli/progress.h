@@ -29,7 +29,7 @@ void progress_work(const struct task *t);
 void progress_parts(const char *name, uint64_t all);
 /* Erases the line. */
 void progress_erase(void);
-/* Erases the line, and ends the waiting or the work: what follows begins with the delay. */
+/* Erases the line, and ends the waiting or the work: the next task begins with the delay. */
 void progress_end(void);
 
 /* Adds the text of a task that began `ms` milliseconds ago. At that time `from` was done. */

@@ -37,7 +37,7 @@ int export_to_stdout(void *arg, struct str bytes, struct err *e);
 struct show {
     uint64_t bad_lines; /* result: the number of damaged lines in the history */
     struct brief brief; /* for --json */
-    /* Prints the Markdown of a message on a terminal, with a newline at its end; NULL: as it is. */
+    /* Prints the Markdown of a message on a terminal, with a newline at its end; NULL: unchanged. */
     void (*print)(struct out *out, struct str text);
     const char *around; /* --around: the id of the message that is printed first of all; or NULL */
     /* private */

@@ -45,7 +45,7 @@ struct export_job {
     /* The file of a session has another content and stays, because another program may have added to
      * it. */
     void (*kept)(void *arg, const char *path);
-    /* Called before a document of lines of so many bytes is written, or NULL. */
+    /* Called before a document of lines with this number of bytes is written, or NULL. */
     void (*expect)(void *arg, off_t bytes);
     task_report *work; /* NULL: nothing is reported */
     int cancel_fd;     /* once it is readable, the export ends; -1: none */

@@ -18,7 +18,7 @@
 #include "chathist/base/error.h"
 #include "chathist/history/location.h"
 
-/* A vector is made of this many code points of a text. */
+/* A vector stands for this many code points of a text. */
 #define VECTORS_TEXT ((size_t)1500)
 /* The largest number of dimensions. */
 #define VECTORS_DIMENSIONS ((size_t)16384)

@@ -162,7 +162,7 @@ char *history_marks(const struct history *h);
 /* The three functions below are for the caller that holds the lock of the history, `fd`. */
 /* Has the account the mark of this file? Looks again if the file was replaced. */
 bool history_is_marked(struct history *h, int fd);
-/* Writes the mark: what is stored from offset `size` on is the account's. When an account first
+/* Writes the mark: lines from offset `size` on are the account's. When an account first
  * stores something in an existing place, all rights are taken from others (0700 and 0600), and
  * the pointer and the index of the place are removed. Returns 0, also if no token can be made (see
  * on_unmarked); or -1 with *e set. */

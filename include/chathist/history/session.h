@@ -43,8 +43,8 @@ int session_make_current(struct history *h, struct str id, struct err *e);
  */
 /* Adds the mark to `mark`. Returns 1; 0 if the session is not the current one, or has no mark. */
 int session_mark(const struct history *h, struct str id, struct buf *mark);
-/* Moves the mark to a line, if the session is still the current one. A failure is ignored: then
- * what came in is named again. */
+/* Moves the mark to a line, if the session is still the current one. A failure is ignored: then the same
+ * lines are named again. */
 void session_move_mark(const struct history *h, struct str id, struct str line);
 /* Returns 1 if a session has been idle at h->now for longer than timeout_ms, counted from the later
  * of its latest message (history/order.h) and `since`, in microseconds; otherwise 0, or -1 with

@@ -36,7 +36,7 @@ const struct language *language_find(struct str name);
 
 /* The state within code; zero at its start, with the language set. */
 struct highlight {
-    const struct language *language; /* NULL: the code is passed on as it is */
+    const struct language *language; /* NULL: the code is passed on unchanged */
     /* private */
     char held[HIGHLIGHT_HELD];
     size_t n;
@@ -49,7 +49,7 @@ struct highlight {
 
 /* The text has no newline. */
 void highlight_feed(struct highlight *h, struct str text, highlight_fn *fn, void *arg);
-/* The line has ended: passes on what was held back. Comments and long strings go on. */
+/* The line has ended: passes on the part that was held back. Comments and long strings go on. */
 void highlight_end_line(struct highlight *h, highlight_fn *fn, void *arg);
 
 #endif

@@ -31,7 +31,7 @@
 #include "chathist/terminal/markdown.h"
 
 /* Gets text that is safe on a terminal, and where it stands in the source: the offset of the
- * character that its first byte belongs to, or SIZE_MAX for what is not in the source, such as a
+ * character that its first byte belongs to, or SIZE_MAX for a byte that the source lacks, such as a
  * newline between two words. */
 typedef void markdown_layout_fn(void *arg, unsigned styles, struct str text, size_t at);
 
