@@ -141,7 +141,7 @@ static int act(struct out *out, const struct browse_outcome *o, struct choice *a
         return 0;
     }
     if (o->marked_count > 0)
-        return print_marked(out, o, all, o->end == BROWSE_CHOSEN ? print : "text", quiet);
+        return print_marked(out, o, all, o->end == BROWSE_CHOSEN && print ? print : "text", quiet);
     if (o->end == BROWSE_CHOSEN_TO_LOAD)
         choose_make_current(all, &all->histories.at[o->history], buf_str(&o->session));
     if (o->history > 0 && (o->end == BROWSE_CHOSEN_TO_LOAD ||

@@ -42,8 +42,9 @@ static const struct program program = {"hist-export", "write sessions in other f
 struct run {
     struct choice choice;
     struct export_job job;
-    struct export_stdout to;  /* the sink of the job */
-    struct export_page *page; /* of all histories, or NULL */
+    struct export_stdout to; /* the sink of the job */
+    struct export_page page; /* of all histories, if there is one */
+    bool has_page;
     const struct history *history;
     off_t page_size; /* the bytes of the histories whose lines it gets */
     int status;
@@ -220,7 +221,8 @@ static void warn_of_size(void *arg, off_t bytes)
     buf_add_scaled(&size, (uint64_t)r->page_size, " ");
     warnf("the page has %sB or more, too much for most browsers: --since or -n N takes less, and a "
           "directory for --output gets %s",
-          buf_c(&size), r->page ? "files that are loaded as needed" : "a page for each session");
+          buf_c(&size),
+          r->has_page ? "files that are loaded as needed" : "a page for each session");
     buf_release(&size);
 }
 
@@ -271,13 +273,13 @@ static int export_one(struct run *r, const struct history *h, bool goes_on)
             hintf(false, "--all-sessions exports every session of the history");
     }
     if (!absent)
-        result = r->page ? add_to_page(r->page, h, &e) : export_run(job, h, &e);
+        result = r->has_page ? add_to_page(&r->page, h, &e) : export_run(job, h, &e);
     progress_end();
     start_report_bad(h, job->bad_lines, quiet);
     start_report_entries(job->messages, job->bad_entries, false, quiet);
     if (result < 0 && e.kind == ERR_SIGNAL) {
-        if (r->page)
-            export_page_drop(r->page);
+        if (r->has_page)
+            export_page_drop(&r->page);
         die_signal(interrupt_signal());
     }
     if (result < 0 && !goes_on)
@@ -330,22 +332,21 @@ static void make_directory(const char *path)
  * sessions of the same time. */
 static int export_everything(struct run *r)
 {
-    struct export_page page;
     struct err e = ERR_INIT;
     int status = 0;
 
     for (size_t i = 0; i < r->choice.histories.count && !r->job.directory; i++)
         check_output_place(&r->choice.histories.at[i], r->job.output, "--output");
-    if (export_page_begin(&page, &r->job, &e) < 0)
+    if (export_page_begin(&r->page, &r->job, &e) < 0)
         die_err(&e);
-    r->page = &page;
+    r->has_page = true;
     for (size_t i = r->choice.histories.count; i-- > 0;) {
         const struct history *h = &r->choice.histories.at[i];
         int one = h->trusted ? export_one(r, h, true) : 0;
 
         status = one > status ? one : status;
     }
-    if (export_page_end(&page, status == 0, &e) < 0)
+    if (export_page_end(&r->page, status == 0, &e) < 0)
         die_err(&e);
     return status;
 }

@@ -208,10 +208,11 @@ static void combine(struct search_run *r, size_t around)
     r->brief.config = &r->choice.config;
     if (r->choice.common.quiet)
         r->what = SEARCH_NOTHING;
+    around = around != NOT_GIVEN ? around : 0;
     if (r->before == NOT_GIVEN)
-        r->before = around != NOT_GIVEN ? around : 0;
+        r->before = around;
     if (r->after == NOT_GIVEN)
-        r->after = around != NOT_GIVEN ? around : 0;
+        r->after = around;
 }
 
 /* Opens the histories. The database finds texts in the content and the tool calls of a message;

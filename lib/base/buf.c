@@ -262,7 +262,7 @@ void buf_add_scaled(struct buf *b, uint64_t n, const char *gap)
     }
     buf_add_number(b, rounded / unit);
     if (unit > 1 && rounded / unit < 100)
-        buf_addf(b, ".%d", (int)(rounded % unit / (unit / 10)));
+        buf_addf(b, ".%d", (int)(rounded % unit * 10 / unit));
     buf_add_c(b, gap);
     for (; unit > 1000; unit /= 1000)
         prefix++;

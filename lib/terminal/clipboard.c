@@ -157,9 +157,7 @@ static void add_result(const struct clipboard *c, struct buf *said)
     else if (c->sent)
         buf_add_c(said, "sent to the terminal");
     else if (c->text.len > CLIPBOARD_TERMINAL_MAX)
-        buf_addf(said,
-                 "cannot copy %zu bytes: terminals take %zu, and there is no wl-copy, xclip, xsel "
-                 "or pbcopy",
+        buf_addf(said, "cannot copy %zu bytes: terminals take %zu, no wl-copy, xclip, xsel, pbcopy",
                  c->text.len, CLIPBOARD_TERMINAL_MAX);
     else
         buf_add_c(said, "cannot copy: no wl-copy, xclip, xsel or pbcopy, and the terminal cannot");

@@ -493,7 +493,9 @@ in_path() {
     paste_buffer -p
     screen_has '> lexer' '1/1'
     # Neither the answer to a question nor its commands.
-    keys Enter d Q
+    keys Enter d
+    screen_has '1 to delete'
+    keys Q
     screen_has '? y: for ever'
     tmux set-buffer y
     paste_buffer -p
