@@ -698,10 +698,10 @@ static void learn_tools(struct reading *r)
                     json_at(list, (size_t)(number_of(found) - str_ends(found, STR(".member")))), r);
     for (struct json_iter it = json_iter(list); by_name && json_next(&it);) {
         struct str name = name_of_tool(it.value, &scratch);
+        size_t start = 0;
 
-        from = 0;
         if ((by_schema && count == 1) ||
-            (name.n > 0 && find_next(text, &from, &found, TOOL_NAMED, (int)name.n, name.p)))
+            (name.n > 0 && find_next(text, &start, &found, TOOL_NAMED, (int)name.n, name.p)))
             leaves_tool(r->provider, r->ask, it.value, r);
     }
     if (by_schema && !r->learned)
