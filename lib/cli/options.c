@@ -13,6 +13,7 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
+#include "chathist/search/query.h"
 
 /* Returns how many characters must be added, removed, replaced or swapped with the next one to turn
  * one name into the other, at most `enough`. */
@@ -127,10 +128,11 @@ static void each_option(const struct program *program, void (*fn)(void *arg, con
 static void print_option(void *arg, const struct opt *o)
 {
     struct buf left = BUF_INIT(BUF_SMALL);
+    bool *has_query = arg;
 
-    (void)arg;
     if (!o->help)
         return;
+    *has_query = *has_query || (o->meta && strcmp(o->meta, "QUERY") == 0);
     if (o->key < OPT_LONG)
         buf_addf(&left, "-%c, --%s", o->key, o->name);
     else
@@ -146,10 +148,14 @@ static void print_option(void *arg, const struct opt *o)
 
 static void print_help(const struct program *program)
 {
+    bool has_query = false;
+
     printf("usage: " PROGRAM_PREFIX "%s [OPTION]...%s%s\n" PROGRAM_PREFIX "%s - %s\n\n",
            program->name, *program->operands ? " " : "", program->operands, program->name,
            program->purpose);
-    each_option(program, print_option, NULL);
+    each_option(program, print_option, &has_query);
+    if (has_query)
+        printf("\nQUERY: " QUERY_HELP_WORDS "\n       " QUERY_HELP_FIELDS "\n");
     printf("\nThe manual is " PROGRAM_PREFIX "%s(1); files and formats are in " PROGRAM_PREFIX
            "chathist(5).\n'" PROGRAM_PREFIX "chathist' lists all programs, '" PROGRAM_PREFIX
            "chathist info' prints where everything is.\n",
