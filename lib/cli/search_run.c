@@ -797,8 +797,11 @@ static size_t find_nearest(struct search_run *r, struct near *all)
         search_failed(r, &e);
     progress_end();
     for (size_t i = 0; i < r->count_parts && v.at; i++) {
-        size_t found = vectors_nearest(r->parts[i].history, like.model.name, &v, hits, NEAREST_MAX);
+        size_t found;
 
+        if (vectors_nearest(r->parts[i].history, like.model.name, &v, hits, NEAREST_MAX, &found,
+                            &e) < 0)
+            search_failed(r, &e);
         for (size_t k = 0; k < found; k++)
             all[count++] =
                 (struct near){i, {.at = hits[k].at, .n = hits[k].n, .hit = true}, hits[k].score};

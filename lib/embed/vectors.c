@@ -256,6 +256,15 @@ static int store_append(struct store *s, size_t dimensions, size_t count, off_t 
     return rc;
 }
 
+/* The model is another one than its name says. */
+static int dimensions_differ(const struct history *h, size_t sent, size_t stored, struct err *e)
+{
+    return err_set(e, ERR_FAILURE,
+                   "the server sent a vector of %zu numbers, but '%s' has vectors of %zu: remove "
+                   "that file to begin it anew",
+                   sent, h->vectors, stored);
+}
+
 /* ---- making vectors ---- */
 
 struct made {
@@ -299,7 +308,9 @@ static int make_batch(struct made *d, const struct history *h, struct err *e)
         uint32_t bits;
 
         rc = vector_read(&v, str_cut(&rest, '\n'), e);
-        if (rc == 0 && dimensions > 0 && v.dimensions != dimensions)
+        if (rc == 0 && d->store.dimensions > 0 && v.dimensions != d->store.dimensions)
+            rc = dimensions_differ(h, v.dimensions, d->store.dimensions, e);
+        else if (rc == 0 && dimensions > 0 && v.dimensions != dimensions)
             rc = err_set(e, ERR_FAILURE, "the server sent a vector of %zu numbers instead of %zu",
                          v.dimensions, dimensions);
         if (rc == 0) {
@@ -447,14 +458,18 @@ static int join_batches(void *ctx, size_t slot, struct err *e)
     return 0;
 }
 
-size_t vectors_nearest(const struct history *h, uint64_t model, const struct vector *v,
-                       struct vectors_hit *hits, size_t most)
+int vectors_nearest(const struct history *h, uint64_t model, const struct vector *v,
+                    struct vectors_hit *hits, size_t most, size_t *count, struct err *e)
 {
     struct nearest x = {.vector = v, .hits = hits, .most = most};
     struct store s;
+    int rc = 0;
 
+    *count = 0;
     if (store_open(&s, h, model, O_RDONLY) < 0)
         return 0;
+    if (s.dimensions > 0 && s.dimensions != v->dimensions)
+        rc = dimensions_differ(h, v->dimensions, s.dimensions, e);
     x.store = &s;
     for (size_t i = 0; i < THREAD_POOL_SLOTS; i++)
         buf_init(&x.slots[i].rows, SIZE_MAX);
@@ -470,5 +485,6 @@ size_t vectors_nearest(const struct history *h, uint64_t model, const struct vec
         free(x.slots[i].at);
     }
     store_close(&s);
-    return x.count;
+    *count = x.count;
+    return rc;
 }

@@ -174,7 +174,9 @@ sent() {
     start_llm answer
     sed -i "s|127.0.0.1:[0-9]*|127.0.0.1:$LLM_PORT|" "$HOME/.config/chathist/config"
     unset CHAT_MODEL OPENAI_BASE_URL
-    run_expect 1 hist-search --like car
+    run_expect 2 hist-search --like car
+    stderr_has "a vector of 2 numbers, but '$VECTORS' has vectors of"
+    stdout_empty
 }
 
 @test "like: a file of vectors that others can write, or that is something else, is not used" {

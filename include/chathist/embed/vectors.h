@@ -53,8 +53,9 @@ int vector_read(struct vector *v, struct str json, struct err *e);
  * as one that is not trusted, gets none. Returns 0, or -1 with *e set. */
 int vectors_update(const struct history *h, const struct vectors_model *m, struct err *e);
 /* Finds the `most` messages whose vectors are nearest, the nearest first, with all threads. `hits`
- * has room for them. Returns their number. */
-size_t vectors_nearest(const struct history *h, uint64_t model, const struct vector *v,
-                       struct vectors_hit *hits, size_t most);
+ * has room for them. Returns 0 and their number, or -1 with *e set if the vectors of the file have
+ * another number of dimensions. */
+int vectors_nearest(const struct history *h, uint64_t model, const struct vector *v,
+                    struct vectors_hit *hits, size_t most, size_t *count, struct err *e);
 
 #endif
