@@ -932,6 +932,15 @@ unsigned browse_now(const struct browse *b)
            (b->searching && browse_hits_folds(&b->hits, b->hit_list.at) ? BROWSE_NOW_FOLDS : 0);
 }
 
+/* Returns whether a command to delete waits, so that one that leaves has to ask after it. */
+static bool awaits_deletion(const struct browse *b)
+{
+    for (size_t i = 0; i < b->ahead_count; i++)
+        if (b->ahead[i].command == BROWSE_DELETE)
+            return true;
+    return false;
+}
+
 static enum needs needs_of(const struct browse *b, struct browse_ahead a)
 {
     enum browse_command command = a.command;
@@ -945,6 +954,8 @@ static enum needs needs_of(const struct browse *b, struct browse_ahead a)
     case BROWSE_MARK_ALL:
     case BROWSE_DELETE:
         return NEEDS_LINES;
+    case BROWSE_CLOSE:
+        return awaits_deletion(b) ? NEEDS_LINES : NEEDS_NOTHING;
     case BROWSE_EXPORT:
         return NEEDS_SESSION;
     case BROWSE_NEXT_HIT:
@@ -965,7 +976,7 @@ static enum needs needs_of(const struct browse *b, struct browse_ahead a)
 static bool has_target(struct browse *b, enum browse_command command)
 {
     size_t count = browse_list_count(b), rows = browse_areas(b).list.rows;
-    bool one = command == BROWSE_MARK || command == BROWSE_DELETE;
+    bool one = command == BROWSE_MARK || command == BROWSE_DELETE || command == BROWSE_CLOSE;
     size_t to = line_below(b, one ? 0 : lines_of(command, rows));
 
     if (!b->searching || b->hits_done || to < count || b->hits.count >= BROWSE_HITS_MAX)

@@ -1087,14 +1087,14 @@ locked() {
     (cd one && hist-append -q -s first -r user 'said in one' >/dev/null)
     (cd two && hist-append -q -s second -r user 'said in two' >/dev/null)
     one=one/.git/aicoder two=two/.git/aicoder
-    terminal 100x24
+    terminal 160x24
     type_lines 'cd one'
     browse
     screen_has 'said in one'
     screen_lacks 'said in two'
     keys C-s
     # Each row names its history.
-    screen_has 'all histories' 'two said in two' 'one said in one' '/2'
+    screen_has 'all histories' 'work/two ' 'work/one ' 'said in two' 'said in one' '/2'
     keys said
     screen_has '/2'
     keys 'Space' 'in two'
@@ -1107,7 +1107,9 @@ locked() {
     [[ $(wc -l <"$one/history.jsonl") == 1 ]]
     keys d Q
     screen_has "? y: for ever" "delete 'said in two' of $WORK/two, 1 message"
-    keys Escape u
+    keys Escape
+    soon screen_lacks_now 'for ever'
+    keys u
     # What it makes current is not current here, and it says so.
     keys L
     screen_has "hist-browse: session 'second' is current in '$WORK/two', not here"

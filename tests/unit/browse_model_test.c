@@ -806,6 +806,8 @@ TEST(a_key_waits_for_what_it_needs)
          "list :x Stop !suspend Redraw !redraw waits (ab) naming", "list :x Ctrl-C !cancel",
          /* To delete asks nothing yet. */
          "list :dj waits (abc) none deleted:1 #2",
+         /* Who leaves while it waits is asked, too. */
+         "list :dQ waits (ab) asking deleted:1 :y !close deletes", "list :Q !close",
          /* The help screen comes at once; the key waits until it is closed. */
          "list :J? (ab) helping :q normal read:3 none @1");
 }
