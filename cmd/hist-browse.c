@@ -106,8 +106,8 @@ static int act_elsewhere(struct str session, bool loaded, const struct history *
 }
 
 /* Prints the marked sessions: their ids, or what they hold. Returns the exit code. */
-static int print_marked(struct out *out, const struct browse_outcome *o, const struct choice *all,
-                        const char *print, bool quiet)
+static int print_marked_sessions(struct out *out, const struct browse_outcome *o,
+                                 const struct choice *all, const char *print, bool quiet)
 {
     int status = 0;
 
@@ -141,7 +141,8 @@ static int act(struct out *out, const struct browse_outcome *o, struct choice *a
         return 0;
     }
     if (o->marked_count > 0)
-        return print_marked(out, o, all, o->end == BROWSE_CHOSEN && print ? print : "text", quiet);
+        return print_marked_sessions(out, o, all, o->end == BROWSE_CHOSEN && print ? print : "text",
+                                     quiet);
     if (o->end == BROWSE_CHOSEN_TO_LOAD)
         choose_make_current(all, &all->histories.at[o->history], buf_str(&o->session));
     if (o->history > 0 && (o->end == BROWSE_CHOSEN_TO_LOAD ||

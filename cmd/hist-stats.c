@@ -118,12 +118,15 @@ static void parse_wish(struct wish *w, struct choice *c, struct opt_parser *args
 static void put_page(struct out *out, const struct stats_overview *v, const struct choice *c,
                      const char *file)
 {
-    const char *why = file ? history_file_of(&c->histories.at[0], file) : NULL;
     struct buf html = BUF_INIT(SIZE_MAX);
     struct err e = ERR_INIT;
 
-    if (why)
-        die_usage("--output: '%s' %s", file, why);
+    for (size_t i = 0; file && i < c->histories.count; i++) {
+        const char *why = history_file_of(&c->histories.at[i], file);
+
+        if (why)
+            die_usage("--output: '%s' %s", file, why);
+    }
     stats_overview_add_html(&html, v);
     if (!file)
         out_raw(out, buf_str(&html));

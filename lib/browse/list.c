@@ -110,7 +110,7 @@ static int most_first(const void *a, const void *b)
 }
 
 /* Appends the name of the session of a hit among those of all histories. */
-static struct str group_key(struct buf *key, const struct browse_hit *hit)
+static struct str hit_session_key(struct buf *key, const struct browse_hit *hit)
 {
     buf_clear(key);
     buf_addf(key, "%zu ", hit->history);
@@ -153,7 +153,7 @@ static void make_rows(struct browse_hits *h)
         for (n = 0; i + n < h->count && h->at[i + n].group == h->at[i].group && can_fold(h, i + n);)
             n++;
         if (others && n > 1)
-            folds = is_turned(h, group_key(&key, &h->at[i])) == h->unfolded;
+            folds = is_turned(h, hit_session_key(&key, &h->at[i])) == h->unfolded;
         if (!folds)
             n = 1;
         h->rows[h->row_count++] = (struct browse_hit_row){i, folds ? n : 0};
@@ -214,7 +214,7 @@ void browse_hits_move(struct browse_hits *to, struct browse_hits *from, bool mos
         struct str text;
 
         *hit = from->at[i];
-        text = group_key(&key, hit);
+        text = hit_session_key(&key, hit);
         hit->group = hash_map_number(&to->groups, &text);
     }
     buf_release(&key);
@@ -248,7 +248,7 @@ size_t browse_hits_fold(struct browse_hits *h, size_t row, bool all)
         h->turned = (struct hash_map){0};
         h->unfolded = h->rows[row].folded > 0;
     } else {
-        bool turned = is_turned(h, group_key(&key, &h->at[hit]));
+        bool turned = is_turned(h, hit_session_key(&key, &h->at[hit]));
 
         (void)hash_map_add(&h->turned, buf_str(&key));
         *hash_map_find(&h->turned, buf_str(&key)) = !turned;

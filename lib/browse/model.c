@@ -885,7 +885,7 @@ static void undo_deletion(struct browse *b)
 
 /* Returns a command that leaves the browser or continues a session, for the caller: at once, or
  * after the question about the deletions. */
-static enum browse_command leave(struct browse *b, enum browse_command command)
+static enum browse_command leave_or_ask(struct browse *b, enum browse_command command)
 {
     bool leaves = command == BROWSE_CLOSE || command == BROWSE_LOAD || command == BROWSE_PROMPT ||
                   command == BROWSE_ENTER;
@@ -1122,7 +1122,7 @@ static enum browse_command carry_out(struct browse *b, enum browse_command key_c
         b->help_all = false;
         break;
     default:
-        return leave(b, command);
+        return leave_or_ask(b, command);
     }
     return BROWSE_NOTHING;
 }

@@ -296,15 +296,6 @@ static void leave_line(struct events *ev)
     out_flush(&ev->out);
 }
 
-static size_t count_newlines(struct str text)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < text.n; i++)
-        n += text.p[i] == '\n';
-    return n;
-}
-
 static int receive_reasoning(void *arg, struct str delta)
 {
     struct events *ev = arg;
@@ -314,7 +305,7 @@ static int receive_reasoning(void *arg, struct str delta)
             ev->thinking_since = time_ticks();
             ev->thought = 1;
         }
-        ev->thought += count_newlines(delta);
+        ev->thought += str_count(delta, '\n');
         return 0;
     }
     add_event(ev, "reasoning", "text", delta);
@@ -428,7 +419,7 @@ void events_call_line(struct events *ev, const struct tool_job *job, bool seen)
 
 static size_t count_lines(struct str text)
 {
-    return count_newlines(text) + (text.n > 0 && text.p[text.n - 1] != '\n');
+    return str_count(text, '\n') + (text.n > 0 && text.p[text.n - 1] != '\n');
 }
 
 void events_result(struct events *ev, const struct tool_job *job)

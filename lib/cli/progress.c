@@ -135,7 +135,7 @@ void progress_add_text(struct buf *line, const struct task *t, uint64_t from, in
              left < MINUTES_FROM ? " s" : " min");
 }
 
-static bool is_part(const struct task *t)
+static bool is_part_of_work(const struct task *t)
 {
     return shown.parts_name && strcmp(t->name, shown.parts_name) == 0;
 }
@@ -157,7 +157,8 @@ void progress_work(const struct task *t)
         progress_erase();
         return;
     }
-    if (is_part(t) && shown.task.name && is_part(&shown.task) && t->done < shown.task.done) {
+    if (is_part_of_work(t) && shown.task.name && is_part_of_work(&shown.task) &&
+        t->done < shown.task.done) {
         shown.parts_done += shown.task.all;
     } else if (!shown.task.name || strcmp(t->name, shown.task.name) != 0 ||
                t->done < shown.task.done) {
@@ -165,7 +166,7 @@ void progress_work(const struct task *t)
         shown.from = t->done;
     }
     shown.task = whole = *t;
-    if (is_part(t)) {
+    if (is_part_of_work(t)) {
         whole.done += shown.parts_done;
         whole.all = shown.parts_all;
     }

@@ -818,7 +818,7 @@ static size_t find_nearest(struct search_run *r, struct near *all)
 }
 
 /* Adds the newest messages that have all words, or their ranks if they are there. */
-static size_t add_words(struct search_run *r, struct near *all, size_t count)
+static size_t add_word_hits(struct search_run *r, struct near *all, size_t count)
 {
     struct search_part *p;
     struct hit hit;
@@ -845,7 +845,7 @@ static void run_like(struct search_run *r)
 
     if (!r->failed) {
         open_all(r);
-        count = add_words(r, all, count);
+        count = add_word_hits(r, all, count);
         qsort(all, count, sizeof *all, nearest_first);
     }
     for (size_t i = 0; i < count && !r->failed && r->count < r->choice.limit; i++) {

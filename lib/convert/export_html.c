@@ -249,12 +249,12 @@ const struct export_format export_html_index = {
 
 /* ---- a part of a folder ---- */
 
-static void part_begin(struct export *x)
+static void html_part_begin(struct export *x)
 {
     buf_add_c(&x->out, "part(String.raw`\n");
 }
 
-static void part_end(struct export *x)
+static void html_part_end(struct export *x)
 {
     buf_add_c(&x->out, "`);\n");
 }
@@ -262,7 +262,7 @@ static void part_end(struct export *x)
 const struct export_format export_html_part = {
     .name = "html",
     .suffix = "js",
-    .begin = part_begin,
+    .begin = html_part_begin,
     .message = html_message,
-    .end = part_end,
+    .end = html_part_end,
 };

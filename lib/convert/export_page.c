@@ -56,7 +56,7 @@ int export_page_add(struct export_page *p, const struct history *h, struct str n
 }
 
 /* Is it the name of a part? Other files in the folder are not ours. */
-static bool is_part(const char *name)
+static bool is_part_name(const char *name)
 {
     return fnmatch("[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]-[0-9a-f]*.js", name, 0) == 0 ||
            fnmatch("undated-[0-9a-f]*.js", name, 0) == 0;
@@ -74,7 +74,7 @@ static int remove_old_parts(const struct export_page *p, struct err *e)
     while (rc == 0 && (entry = readdir(dir))) {
         buf_clear(&name);
         buf_addf(&name, EXPORT_HTML_PARTS "/%s", entry->d_name);
-        if (is_part(entry->d_name) && !hash_map_find(&p->parts, buf_str(&name)))
+        if (is_part_name(entry->d_name) && !hash_map_find(&p->parts, buf_str(&name)))
             rc = unlinkat(dirfd(dir), entry->d_name, 0);
     }
     if (rc < 0)

@@ -856,7 +856,7 @@ static void order_by_day(struct run *r)
     free(all);
 }
 
-static int begin_part(void *ctx, size_t slot, struct err *e)
+static int begin_page_part(void *ctx, size_t slot, struct err *e)
 {
     struct pieces *p = ctx;
     const struct run *r = p->run;
@@ -941,7 +941,7 @@ static int write_parts(struct run *r, struct export *to, struct err *e)
     for (size_t i = 0; i < THREAD_POOL_SLOTS; i++)
         buf_init(&p.at[i].name, BUF_SMALL);
     order_by_day(r);
-    rc = write_pieces(&p, begin_part, do_part, join_part, e);
+    rc = write_pieces(&p, begin_page_part, do_part, join_part, e);
     for (size_t i = 0; i < THREAD_POOL_SLOTS; i++)
         buf_release(&p.at[i].name);
     return rc;

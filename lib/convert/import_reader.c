@@ -662,7 +662,7 @@ void import_set_finish(struct import_message *m, struct str name)
 #define TEXT_MIN 20
 
 /* Returns whether a JSON string is one of these texts; NULL ends the array. */
-static bool is_one_of(struct str value, const char *const *texts)
+static bool is_listed_text(struct str value, const char *const *texts)
 {
     for (; *texts; texts++)
         if (json_is_text(value, *texts))
@@ -672,7 +672,7 @@ static bool is_one_of(struct str value, const char *const *texts)
 
 bool import_is_ignored(const struct source *s, struct str value)
 {
-    return s->ignores && is_one_of(json_get(value, "type"), s->ignores);
+    return s->ignores && is_listed_text(json_get(value, "type"), s->ignores);
 }
 
 bool import_has_text(const struct source *s, struct str value, bool named)
@@ -698,7 +698,7 @@ bool import_has_text(const struct source *s, struct str value, bool named)
 }
 
 /* Notes that nothing comes of a value of the content. */
-static void leave_out(const struct import_message *m, struct str value, bool named)
+static void check_lost(const struct import_message *m, struct str value, bool named)
 {
     if (m->source && !m->source->lost)
         m->source->lost = import_has_text(m->source, value, named);
@@ -739,16 +739,16 @@ void import_add_block(struct import_message *m, struct str block)
     json_pick(block, keys, value, COUNT);
     import_add_citations(m, value[CITATIONS]);
     import_add_citations(m, value[ANNOTATIONS]);
-    if (is_one_of(value[TYPE], texts) && json_type(value[TEXT]) == JSON_STRING)
+    if (is_listed_text(value[TYPE], texts) && json_type(value[TEXT]) == JSON_STRING)
         add_string(m, value[TEXT]);
     else if (json_is_text(value[TYPE], "refusal"))
         add_refusal(m, value[REFUSAL]);
-    else if (is_one_of(value[TYPE], attached))
+    else if (is_listed_text(value[TYPE], attached))
         m->images++;
     else if (json_is_text(value[TYPE], "tool_use"))
         import_add_call(m, json_text(value[ID], &id), json_text(value[NAME], &name), value[INPUT]);
     else
-        leave_out(m, block, false);
+        check_lost(m, block, false);
     buf_release(&id);
     buf_release(&name);
 }

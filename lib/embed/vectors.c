@@ -39,7 +39,7 @@ static size_t padded(size_t dimensions)
     return (dimensions + SIMD_DOT - 1) / SIMD_DOT * SIMD_DOT;
 }
 
-static size_t row_size(size_t dimensions)
+static size_t vector_row_size(size_t dimensions)
 {
     return ROW_WORDS * WORD + padded(dimensions);
 }
@@ -144,19 +144,19 @@ static void store_read(struct store *s)
         batch.sum = b[BATCH_SUM];
         if (batch.count == 0 || batch.count > BATCH_MAX || b[BATCH_END] <= (uint64_t)s->end ||
             b[BATCH_END] > INT64_MAX ||
-            batch.at + (off_t)(batch.count * row_size(s->dimensions)) > st.st_size)
+            batch.at + (off_t)(batch.count * vector_row_size(s->dimensions)) > st.st_size)
             break;
         s->end = (off_t)b[BATCH_END];
-        s->size = batch.at + (off_t)(batch.count * row_size(s->dimensions));
+        s->size = batch.at + (off_t)(batch.count * vector_row_size(s->dimensions));
         s->batches = mem_grow(s->batches, &s->cap, s->count + 1, sizeof *s->batches);
         s->batches[s->count++] = batch;
     }
 }
 
 /* Reads the rows of a batch. Returns false if they are not those that were written. */
-static bool read_rows(const struct store *s, const struct batch *b, struct buf *rows)
+static bool read_stored_rows(const struct store *s, const struct batch *b, struct buf *rows)
 {
-    size_t n = b->count * row_size(s->dimensions);
+    size_t n = b->count * vector_row_size(s->dimensions);
     char *room;
 
     buf_clear(rows);
@@ -170,9 +170,9 @@ static bool is_of_history(const struct store *s, const struct history *h)
 {
     const struct batch *last = &s->batches[s->count - 1];
     struct buf rows = BUF_INIT(SIZE_MAX), line = BUF_INIT(BUF_LINE);
-    bool right = read_rows(s, last, &rows);
+    bool right = read_stored_rows(s, last, &rows);
     int fd = file_open_regular_at(h->dir_fd, h->path, O_RDONLY, 0, NULL, NULL, NULL);
-    const char *row = rows.data + (last->count - 1) * row_size(s->dimensions);
+    const char *row = rows.data + (last->count - 1) * vector_row_size(s->dimensions);
     size_t n = right ? (size_t)le_get(row + ROW_LENGTH * WORD) : 0;
     char *room = buf_room(&line, n);
 
@@ -183,6 +183,14 @@ static bool is_of_history(const struct store *s, const struct history *h)
     buf_release(&rows);
     buf_release(&line);
     return right;
+}
+
+/* Reads what is stored, if it is of the history. */
+static void store_load(struct store *s, const struct history *h)
+{
+    store_read(s);
+    if (s->count > 0 && !is_of_history(s, h))
+        store_forget(s);
 }
 
 /* Opens the file of a history; `flags` are those of open(2). Returns 0; or -1, with errno set if the
@@ -201,9 +209,7 @@ static int store_open(struct store *s, const struct history *h, uint64_t model, 
     errno = reason;
     if (s->fd < 0)
         return -1;
-    store_read(s);
-    if (s->count > 0 && !is_of_history(s, h))
-        store_forget(s);
+    store_load(s, h);
     return 0;
 }
 
@@ -338,24 +344,17 @@ int vectors_update(const struct history *h, const struct vectors_model *m, struc
     struct message message = MESSAGE_INIT;
     struct scan scan;
     struct line l;
-    int rc = 0, more = 1, lock;
+    int rc = 0, more = 1;
 
     if (store_open(&d.store, h, m->name, O_RDWR | O_CREAT) < 0)
         return errno == 0 ? 0 : store_failed(h, e);
-    /* The lock stays while the file is opened again: another process may have appended before. */
-    lock = d.store.fd;
-    d.store.fd = -1;
-    store_close(&d.store);
-    if (append_lock(lock, h->vectors, &wait, e) < 0 ||
+    if (append_lock(d.store.fd, h->vectors, &wait, e) < 0 ||
         scan_open(&scan, h->dir_fd, h->path, e) < 0) {
-        close(lock);
+        store_close(&d.store);
         return -1;
     }
-    if (store_open(&d.store, h, m->name, O_RDWR | O_CREAT) < 0) {
-        scan_close(&scan);
-        close(lock);
-        return store_failed(h, e);
-    }
+    /* Another process may have appended before this one had the lock. */
+    store_load(&d.store, h);
     scan_from(&scan, d.store.end > 0 ? d.store.end + 1 : 0);
     while (rc == 0 && more > 0) {
         more = scan_message(&scan, &message, &l, e);
@@ -370,7 +369,6 @@ int vectors_update(const struct history *h, const struct vectors_model *m, struc
     message_release(&message);
     buf_release(&d.texts);
     store_close(&d.store);
-    close(lock);
     return rc;
 }
 
@@ -412,12 +410,12 @@ static int compare_batches(void *ctx, size_t slot, size_t thread, struct err *e)
 {
     struct nearest *x = ctx;
     struct found *f = &x->slots[slot];
-    size_t size = row_size(x->store->dimensions);
+    size_t size = vector_row_size(x->store->dimensions);
 
     (void)thread;
     (void)e;
     for (size_t i = f->first; i < f->end; i++) {
-        if (!read_rows(x->store, &x->store->batches[i], &f->rows))
+        if (!read_stored_rows(x->store, &x->store->batches[i], &f->rows))
             continue;
         for (size_t k = 0; k < x->store->batches[i].count; k++) {
             const char *row = f->rows.data + k * size;

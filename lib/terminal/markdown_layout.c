@@ -28,14 +28,14 @@
 #define NOWHERE SIZE_MAX
 
 /* Most text is ASCII. */
-static bool is_plain(int32_t cp)
+static bool is_printable_ascii(int32_t cp)
 {
     return cp >= ' ' && cp < 0x7f;
 }
 
 static size_t columns_of_char(int32_t cp)
 {
-    return is_plain(cp) ? 1 : (size_t)utf8_width(cp);
+    return is_printable_ascii(cp) ? 1 : (size_t)utf8_width(cp);
 }
 
 /* ---- text with styles ---- */
@@ -392,7 +392,7 @@ static void show_character(struct markdown_layout *l, unsigned styles, struct st
 {
     if (l->also)
         styles |= l->also(l->arg, at);
-    if (!is_plain(cp) && (cp < 0 || vis_unsafe(cp))) {
+    if (!is_printable_ascii(cp) && (cp < 0 || vis_unsafe(cp))) {
         struct buf visible = BUF_INIT(BUF_SMALL);
 
         vis_add(&visible, c);
@@ -400,7 +400,7 @@ static void show_character(struct markdown_layout *l, unsigned styles, struct st
             fn(arg, l->cells ? styles ^ MARKDOWN_MARK : styles, (struct str){visible.data + i, 1},
                visible.data[i], at);
         buf_release(&visible);
-    } else if (is_plain(cp) || !l->cells || !joins(l, cp)) {
+    } else if (is_printable_ascii(cp) || !l->cells || !joins(l, cp)) {
         fn(arg, styles, c, cp, at);
     }
 }
