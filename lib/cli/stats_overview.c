@@ -35,14 +35,14 @@ struct calendar {
 /* The last week is this one, or that of the newest message if the year would be empty. */
 static void fill_calendar(struct calendar *c, const struct stats *days)
 {
-    int64_t newest = 0;
+    int64_t newest = INT64_MIN;
 
     *c = (struct calendar){.most = 0};
     (void)time_local_day(time_now(), &c->last);
     for (size_t i = 0; i < days->rows.count; i++)
         if (days->rows.at[i].key && days->rows.at[i].day <= c->last)
             newest = days->rows.at[i].day;
-    if (c->last - newest >= (WEEKS - 1) * WEEK)
+    if (newest > INT64_MIN && newest <= c->last - (int64_t)(WEEKS - 1) * WEEK)
         c->last = newest;
     c->first = c->last - WEEKDAY(c->last) - (int64_t)(WEEKS - 1) * WEEK;
     for (size_t i = 0; i < days->rows.count; i++) {
