@@ -400,6 +400,12 @@ int utf8_width(int32_t cp)
     return cp < 0x7f ? 1 : utf8proc_charwidth(cp);
 }
 
+bool utf8_joins(int32_t cp, bool wide)
+{
+    return cp == 0x200d || (cp >= 0xfe00 && cp <= 0xfe0f) || (cp >= 0xe0100 && cp <= 0xe01ef) ||
+           (wide && cp >= 0x1f3fb && cp <= 0x1f3ff);
+}
+
 struct str utf8_fit(struct str s, size_t columns)
 {
     size_t end = 0;

@@ -145,14 +145,6 @@ static void append_mark(struct row *r, struct str bytes, unsigned styles)
     browse_lines_put(r->lines, bytes, r->lines->styles[r->last]);
 }
 
-/* Returns true for characters that change the width of their neighbours on some terminals. */
-static bool is_joiner(const struct row *r, int32_t cp)
-{
-    if (cp == 0x200d || (cp >= 0xfe00 && cp <= 0xfe0f) || (cp >= 0xe0100 && cp <= 0xe01ef))
-        return true;
-    return cp >= 0x1f3fb && cp <= 0x1f3ff && r->begun && r->last_width == 2;
-}
-
 static void append_character(struct row *r, struct str bytes, int32_t cp, unsigned styles)
 {
     int width = cp < 0 ? 0 : utf8_width(cp);
@@ -167,7 +159,7 @@ static void append_character(struct row *r, struct str bytes, int32_t cp, unsign
         for (size_t i = 0; i < visible.len; i++)
             append_cell(r, (struct str){visible.data + i, 1}, 1, styles ^ BROWSE_DIM, false);
         buf_release(&visible);
-    } else if (is_joiner(r, cp)) {
+    } else if (utf8_joins(cp, r->begun && r->last_width == 2)) {
         return;
     } else if (width == 0) {
         append_mark(r, bytes, styles);

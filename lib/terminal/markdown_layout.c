@@ -373,15 +373,6 @@ static void add_shown(struct markdown_layout *l, unsigned styles, struct str c, 
 
 /* ---- characters ---- */
 
-/* Returns true for characters that change the width of their neighbours on some terminals. */
-static bool joins(const struct markdown_layout *l, int32_t cp)
-{
-    if (cp == ZERO_WIDTH_JOINER || (cp >= 0xfe00 && cp <= 0xfe0f) ||
-        (cp >= 0xe0100 && cp <= 0xe01ef))
-        return true;
-    return cp >= 0x1f3fb && cp <= 0x1f3ff && utf8_width(l->last) == 2;
-}
-
 /* Gets a character of the source that is safe to show, with all its styles. */
 typedef void shown_fn(void *arg, unsigned styles, struct str c, int32_t cp, size_t at);
 
@@ -400,7 +391,7 @@ static void show_character(struct markdown_layout *l, unsigned styles, struct st
             fn(arg, l->cells ? styles ^ MARKDOWN_MARK : styles, (struct str){visible.data + i, 1},
                visible.data[i], at);
         buf_release(&visible);
-    } else if (is_printable_ascii(cp) || !l->cells || !joins(l, cp)) {
+    } else if (is_printable_ascii(cp) || !l->cells || !utf8_joins(cp, utf8_width(l->last) == 2)) {
         fn(arg, styles, c, cp, at);
     }
 }

@@ -227,6 +227,13 @@ TEST(widths)
     CHECK_INT(utf8_width(0x1f600), 2);
 }
 
+TEST(characters_that_join)
+{
+    CHECK(utf8_joins(0x200d, false) && utf8_joins(0xfe0f, false) && utf8_joins(0xe0100, false));
+    CHECK(utf8_joins(0x1f3fb, true) && !utf8_joins(0x1f3fb, false));
+    CHECK(!utf8_joins('a', true) && !utf8_joins(0x301, true) && !utf8_joins(0x1f600, true));
+}
+
 /* One of each kind, by UTS #18. */
 TEST(characters_of_words)
 {

@@ -75,6 +75,9 @@ bool utf8_is_word(int32_t cp);
 /* Returns the columns on a terminal: 0 for combining marks and controls, 2 for wide characters,
  * otherwise 1. */
 int utf8_width(int32_t cp);
+/* Returns true for characters that change the width of their neighbours on some terminals: joiners,
+ * variation selectors and, after a character of two columns (`wide`), colours of the skin. */
+bool utf8_joins(int32_t cp, bool wide);
 /* Returns as many whole code points of s as fit into `columns`. */
 struct str utf8_fit(struct str s, size_t columns);
 
