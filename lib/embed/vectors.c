@@ -194,7 +194,7 @@ static void store_load(struct store *s, const struct history *h)
 }
 
 /* Opens the file of a history; `flags` are those of open(2). Returns 0; or -1, with errno set if the
- * history can have one. */
+ * history exists and can have one. */
 static int store_open(struct store *s, const struct history *h, uint64_t model, int flags)
 {
     struct stat st;
@@ -202,8 +202,12 @@ static int store_open(struct store *s, const struct history *h, uint64_t model, 
 
     *s = (struct store){.fd = -1, .model = model};
     errno = 0;
-    if (!history_index(h) || file_stat(h->dir_fd, h->path, &st) < 0)
+    if (!history_index(h))
         return -1;
+    if (file_stat(h->dir_fd, h->path, &st) < 0) {
+        errno = errno == ENOENT ? 0 : errno;
+        return -1;
+    }
     s->inode = (uint64_t)st.st_ino;
     s->fd = history_open_index(h->dir_fd, h->vectors, flags, &reason);
     errno = reason;

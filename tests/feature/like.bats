@@ -79,6 +79,16 @@ sent() {
     [[ $(cut -f 1 "$OUT") == two ]] || fail "$(<"$OUT")"
 }
 
+@test "like: in a repository without a history nothing is found" {
+    with_server --embed a=b
+    unset CHAT_HISTORY
+    git init -q repository
+    cd repository || return
+    run_expect 1 hist-search --like car
+    stdout_empty
+    [[ ! -e .git/aicoder ]] || fail "$(ls .git/aicoder)"
+}
+
 @test "like: the words count, too" {
     add one 'bread bread bread bread'
     add two 'xyzzy and plugh and what else there is to say of it'
