@@ -16,7 +16,6 @@ enum style {
     STYLE_BOLD,
     STYLE_ITALIC,
     STYLE_STRUCK,
-    STYLE_REVERSE,
     STYLE_USER, /* this and the following are roles, which have colours */
     STYLE_ASSISTANT,
     STYLE_TOOL,
@@ -24,7 +23,6 @@ enum style {
     STYLE_CODE,
     STYLE_LINK,
     STYLE_HIT, /* its colour is the background of black text */
-    STYLE_ERROR,
     STYLE_DIM,
     STYLE_COMMENT,
     STYLE_STRING,
