@@ -550,7 +550,8 @@ bool json_is_surrogate(int32_t unit)
     return unit >= 0xd800 && unit <= 0xdfff;
 }
 
-int32_t json_pair(int32_t first, int32_t second)
+/* Returns the code point of a surrogate pair, or -1 if the two are not a pair. */
+static int32_t pair_of(int32_t first, int32_t second)
 {
     if (first < 0xd800 || first > 0xdbff || second < 0xdc00 || second > 0xdfff)
         return -1;
@@ -585,7 +586,7 @@ static size_t decode_escape(const char **at, const char *end, char out[4])
 
     p = end - p > 5 ? p + 5 : end;
     if (end - p >= 6 && p[0] == '\\' && p[1] == 'u') {
-        int32_t pair = json_pair(cp, json_hex4(p + 2, end));
+        int32_t pair = pair_of(cp, json_hex4(p + 2, end));
 
         if (pair >= 0) {
             cp = pair;
@@ -723,7 +724,7 @@ static int32_t escape_at(struct str s)
  * the piece. */
 static struct str add_held(struct json_pieces *p, struct str body, struct buf *out)
 {
-    int32_t pair = json_pair(p->half, escape_at(body));
+    int32_t pair = pair_of(p->half, escape_at(body));
     char bytes[4];
 
     if (pair < 0) {

@@ -225,6 +225,8 @@ static void store_close(struct store *s)
 
 static int store_failed(const struct history *h, struct err *e)
 {
+    if (errno == EPERM)
+        return err_set(e, ERR_USAGE, "'%s' is not a private file of vectors", h->vectors);
     return err_sys(e, errno, "cannot write '%s'", h->vectors);
 }
 

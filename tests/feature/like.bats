@@ -194,7 +194,7 @@ sent() {
     with_server --embed a=b
     echo 'something else' >"$VECTORS"
     run_expect 2 hist-search --like car
-    stderr_has "cannot write '$VECTORS'"
+    stderr_is "hist-search: '$VECTORS' is not a private file of vectors"
     [[ $(<"$VECTORS") == 'something else' ]] || fail 'it was written'
     rm "$VECTORS"
     ln -s other "$VECTORS"

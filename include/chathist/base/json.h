@@ -123,8 +123,6 @@ bool json_has_type(struct str object, const char *type);
 int32_t json_hex4(const char *p, const char *end);
 /* Returns true if the value is half of a surrogate pair. */
 bool json_is_surrogate(int32_t unit);
-/* Returns the code point of a surrogate pair, or -1 if the two are not a pair. */
-int32_t json_pair(int32_t first, int32_t second);
 
 /* A text that arrives in pieces, each a JSON string. Some servers split the text between UTF-16
  * units, which can be between the two escapes of a surrogate pair (JSON.stringify writes a lone
