@@ -1117,7 +1117,7 @@ X
     screen_has 'echo older> hello there'
     keys C-u
     type_lines '/browse elsewhere'
-    screen_has 'Enter choose'
+    screen_has 'Ctrl-S: search all histories'
     keys C-s
     screen_has 'a question elsewhere'
     keys Tab Enter

@@ -205,7 +205,7 @@ deltas() {
     hostile_history
     NO_COLOR=1 on_terminal hist-sessions
     harmless "$OUT"
-    lines_are 2
+    lines_are 3
     stdout_has '^[[2J' '<U+202E>'
     on_terminal hist-sessions
     harmless "$OUT" color
@@ -367,9 +367,9 @@ plain() {
       hist_line s5 user $'two\nlines\tand a tab'; } >"$HISTORY"
     for columns in 40 41 57 80 133; do
         NO_COLOR=1 on_terminal --size ${columns}x24 hist-sessions
-        lines_are 5
+        lines_are 6
         fits "$OUT" "$columns"
-        stdout_has 'two lines'
+        stdout_has 'two li'
     done
     # As much of the preview as there is room for.
     NO_COLOR=1 on_terminal --size 300x24 hist-sessions
@@ -397,8 +397,8 @@ plain() {
 @test "terminal: one with hardly any width" {
     hostile_history
     for size in 1x1 5x2 20x3; do
-        NO_COLOR=1 on_terminal --size $size hist-sessions
-        lines_are 2
+        NO_COLOR=1 on_terminal --size $size hist-sessions --no-pager
+        lines_are 3
         harmless "$OUT"
         NO_COLOR=1 on_terminal --size $size hist-search --no-pager needle
         lines_are 2
