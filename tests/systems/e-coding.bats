@@ -255,7 +255,7 @@ JSON
         '</script><script>alert(1)</script> <img src=http://elsewhere/x>'
     json_is data 'select(.tool_calls).tool_calls[0].args.path' config.c
     [[ $(grep -c '<script' page.html) == 2 ]] || fail 'a message became a script'
-    grep -q "Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-" page.html
+    grep -q "Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-.*; script-src 'sha256-" page.html
     # No address but in what was said.
     sed '/<script type="application\/x-ndjson"/,/<\/script>/d' page.html >rest
     if grep -Eo '(src|href)="?[a-z]+://[^ ]*|@import|url\([^)]*' rest >"$OUT"; then fail 'the page asks the network'; fi
