@@ -208,7 +208,7 @@ int *p; ``` &amp;
 ### End' | make_page
     browse --run "$JS/outline.js"
     stdout_is '<h3>One</h3><p>Some <em>em</em>, <strong>strong</strong>, <strong><em>both</em></strong>, <del>gone</del>, <code>a<b></code>, <code>x`y</code>, snake_case_name, 2<em>3</em>4, *plain*.' \
-        'A <a https://example.org/a_(b) noopener noreferrer>link</a>, <a https://example.org/ noopener noreferrer>https://example.org</a>, <a https://example.org/x noopener noreferrer>https://example.org/x</a>. <a http://example.org/i.png noopener noreferrer>alt</a></p><ul><li>a<ol><li>b</li></ol></li><li>☑ c</li></ul><blockquote><p>q</p><blockquote><p>r</p></blockquote></blockquote><table><tr><th>h</th><th>i</th></tr><tr><td><code>1</code></td><td><strong>2</strong></td></tr></table>{c}<pre><code>int *p; ``` &amp;</code></pre>{}<pre><code>indented</code></pre><hr></hr><h4>End</h4>'
+        'A <a https://example.org/a_(b) noopener noreferrer>link</a>, <a https://example.org/ noopener noreferrer>https://example.org</a>, <a https://example.org/x noopener noreferrer>https://example.org/x</a>. <a http://example.org/i.png noopener noreferrer>alt</a></p><ul><li>a<ol><li>b</li></ol></li><li>☑ c</li></ul><blockquote><p>q</p><blockquote><p>r</p></blockquote></blockquote><table><tr><th>h</th><th>i</th></tr><tr><td><code>1</code></td><td><strong>2</strong></td></tr></table>{c}<pre><code><span>int</span> *p; ``` &amp;</code></pre>{}<pre><code>indented</code></pre><hr></hr><h4>End</h4>'
 }
 
 @test "page: no script of a message runs, and no link leads to one" {
