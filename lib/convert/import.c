@@ -765,7 +765,8 @@ static struct import *taker_of(const struct source *s, struct str session)
     struct import *lead = s->import, *im = lead;
 
     if (lead->options.choose)
-        im = lead->options.choose(lead->options.choose_arg, session, buf_str(&s->cwd));
+        im = lead->options.choose(lead->options.choose_arg, session,
+                                  buf_str(s->partial ? &s->began : &s->cwd));
     if (im && im->source != s)
         begin_source(im, lead, s, lead->results[lead->results_count - 1].format);
     return im;
@@ -1257,7 +1258,9 @@ int import_give_title(struct source *s, struct str session, struct str title, st
         buf_add_str(&m.text, text);
         buf_addf(&part, "title-%016" PRIx64, hash_fnv(text));
         import_set_part(&m, buf_str(&part));
-        result = import_give(s, &m, e);
+        /* Another title that counts more may be in the part that was not read. */
+        s->restarts = s->partial && !import_knows(s, session, buf_str(&part), NULL);
+        result = s->restarts ? -1 : import_give(s, &m, e);
         import_message_release(&m);
     }
     buf_release(&line);
@@ -1313,6 +1316,13 @@ static int read_source(struct import *im, struct source *s, const struct import_
     im->takers_count = 0;
     begin_source(im, im, s, f->name);
     result = f->read(f, s, e);
+    if (result < 0 && s->restarts) {
+        s->partial = s->restarts = false;
+        s->point->offset = 0;
+        for (size_t i = 0; i < im->takers_count; i++)
+            count_of(im->takers[i])->known = 0;
+        result = source_seek(s, NULL) ? f->read(f, s, e) : -1;
+    }
     if (result < 0 && e->kind == ERR_ABSENT)
         im->results_count--;
     for (size_t i = 0; i < im->takers_count; i++) {
@@ -1324,7 +1334,8 @@ static int read_source(struct import *im, struct source *s, const struct import_
     return result;
 }
 
-int import_file(struct import *im, const char *path, const struct import_format *f, struct err *e)
+int import_file(struct import *im, const char *path, const struct import_format *f,
+                struct import_point *point, struct err *e)
 {
     const struct import_format *found = f;
     struct source s;
@@ -1333,6 +1344,7 @@ int import_file(struct import *im, const char *path, const struct import_format 
 
     if (source_open(&s, path, e) < 0)
         return -1;
+    s.point = point;
     result = source_head(&s, &head, e);
     if (result == 0 && str_starts(head, STR("PK\x03\x04"))) /* APPNOTE.TXT, 4.3.7 */
         result = err_set(e, ERR_FAILURE,
