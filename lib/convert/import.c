@@ -1068,6 +1068,19 @@ static bool find_line(const struct import *im, size_t number, struct earlier *wa
            str_eq(was->m.id, im->ids.entries[number - 1].key);
 }
 
+/* Returns the version that the line of a message gets. */
+static uint32_t version_of_given(const struct import_message *m)
+{
+    struct buf calls = BUF_INIT(BUF_LINE + 2);
+    uint32_t version;
+
+    if (m->calls.len > 0)
+        buf_addf(&calls, "[%s]", buf_c(&m->calls));
+    version = version_of(buf_str(&m->text), buf_str(&calls));
+    buf_release(&calls);
+    return version;
+}
+
 /* Returns whether a record whose parts are known says something else than before. A version that
  * the history has had is no change: a file may have several, and they stay. */
 static bool find_changed(const struct import *im, const struct import_message *m,
@@ -1076,18 +1089,15 @@ static bool find_changed(const struct import *im, const struct import_message *m
     struct str parts = buf_str(&m->origin), session = str_cut(&parts, '/');
     const struct mark *part =
         known_find(&im->marks, known_key(session, str_cut(&parts, '+'), MARK_PART));
-    struct buf calls = BUF_INIT(BUF_LINE + 2), scratch = BUF_INIT(BUF_LINE);
-    uint32_t version;
+    uint32_t version = version_of_given(m);
+    struct buf scratch = BUF_INIT(BUF_LINE);
     bool changed;
 
-    buf_addf(&calls, "[%s]", buf_c(&m->calls));
-    version = version_of(buf_str(&m->text), buf_str(&calls));
-    changed = m->role != ROLE_OTHER && !m->text.overflow && !calls.overflow &&
+    changed = m->role != ROLE_OTHER && !m->text.overflow && !m->calls.overflow &&
               im->imported[part->line - 1].version != version &&
               !known_find(&im->marks, version_key(part, version)) &&
               find_line(im, part->line, was) && was->m.role == m->role &&
               str_eq(message_text(&was->m, FIELD_ORIGIN, &scratch), buf_str(&m->origin));
-    buf_release(&calls);
     buf_release(&scratch);
     return changed;
 }
@@ -1154,7 +1164,7 @@ static int give_message(struct import *im, const struct import_message *m, bool 
 
     if (!p.is_title) {
         as.session = hash64(buf_str(&m->session), 0);
-        as.version = version_of(buf_str(&m->text), json_get(line, field_name(FIELD_TOOL_CALLS)));
+        as.version = version_of_given(m);
     }
     p.mark = enter_origin(im, id, buf_str(&m->origin), &as);
     p.nth = mark_at(im, p.mark)->most;
