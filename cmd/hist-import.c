@@ -150,7 +150,7 @@ static void report_unknown(struct run *r, const struct import_file *file, struct
     buf_release(&names);
 }
 
-static void import_one(struct run *r, const struct import_file *file)
+static void import_one(struct run *r, struct import_file *file)
 {
     struct err e = ERR_INIT;
     uint64_t bad = r->bad;
@@ -161,7 +161,7 @@ static void import_one(struct run *r, const struct import_file *file)
         return;
     }
     import_places_begin(&r->places);
-    result = import_file(r->import, file->path, r->format, &e);
+    result = import_file(r->import, file->path, r->format, r->cache ? &file->point : NULL, &e);
     if (result < 0)
         report_failure(r, &e);
     else if (result == 0)
@@ -354,7 +354,7 @@ static void hint(struct run *r)
 
     dir.n -= str_ends(dir, STR("/.git/aicoder")) ? strlen("/.git/aicoder") : 0;
     for (size_t i = r->files.count; i-- > 0 && (counted || r->formats.count == 0);) {
-        const struct import_file *file = &r->files.at[i];
+        struct import_file *file = &r->files.at[i];
 
         if (time_now() > end) {
             counted = false;

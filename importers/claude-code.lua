@@ -54,6 +54,7 @@ importer {
   erases = "after 30 days", -- unless its setting cleanupPeriodDays says otherwise
   unique = true,
   tree = true,
+  grows = true,
   harness = harness,
   ignores = { "thinking", "redacted_thinking", "system", "progress", "attachment", "result",
     "stream_event", "queue-operation", "file-history-snapshot", "last-prompt",

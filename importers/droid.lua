@@ -13,6 +13,7 @@ importer {
   places = { "${FACTORY_HOME_OVERRIDE:-~/}/.factory/sessions" },
   unique = true,
   tree = true,
+  grows = true,
   resume = "droid --resume {session}",
   harness = [[^\s*<system-(?:reminder|notification)>]],
   ignores = { "thinking", "redacted_thinking", "todo_state", "compaction_state", "session_end",

@@ -26,6 +26,7 @@ importer {
   resume = "qwen --resume {session}",
   places = { "${QWEN_HOME:-~/.qwen}/projects", "${QWEN_HOME:-~/.qwen}/tmp" },
   tree = true,
+  grows = true,
   harness = [[^\s*<system-reminder>]],
   ignores = { "system" },
 

@@ -22,7 +22,9 @@
 /* A file of the last scan. */
 struct remembered {
     struct import_stamp stamp;
-    size_t said, count; /* in the list of all */
+    size_t said, count;          /* in the list of all */
+    int64_t offset, number, sum; /* of the point, see import_point */
+    struct str state;
 };
 
 struct import_cache {
@@ -155,11 +157,23 @@ static bool load_file(struct import_cache *c, struct str rest)
     return true;
 }
 
+/* `p OFFSET NUMBER SUM STATE`, after the file. */
+static bool load_point(struct import_cache *c, struct str rest)
+{
+    struct remembered *f = c->files.count > 0 ? &c->at[c->files.count - 1] : NULL;
+    if (!f || !cut_number(&rest, ' ', &f->offset) || !cut_number(&rest, ' ', &f->number) ||
+        !cut_number(&rest, ' ', &f->sum))
+        return false;
+    f->state = rest;
+    return true;
+}
+
 static bool load_line(struct import_cache *c, struct str line)
 {
     struct str kind = str_cut(&line, ' ');
 
     return line.p && (str_eq_c(kind, "f")   ? load_file(c, line)
+                      : str_eq_c(kind, "p") ? load_point(c, line)
                       : str_eq_c(kind, "c") ? load_dir(c, line)
                                             : str_eq_c(kind, "h") && load_history(c, line));
 }
@@ -192,13 +206,15 @@ struct import_cache *import_cache_load(struct import_places *p, uint64_t key)
 
 /* ---- files ---- */
 
-static void remember(struct import_cache *c, const struct import_file *file,
+/* Writes the lines of a file. `young`: they say only where it can be read on. */
+static void remember(struct import_cache *c, const struct import_file *file, bool young,
                      const struct import_said *said, size_t count)
 {
     const struct import_stamp *s = &file->stamp;
+    const struct import_point *p = &file->point;
 
-    buf_addf(&c->next, "f %" PRId64 " %" PRId64 " %" PRId64 " %s", s->size, s->time, s->inode,
-             count == 0 ? "-" : "");
+    buf_addf(&c->next, "f %" PRId64 " %" PRId64 " %" PRId64 " %s", s->size, young ? 0 : s->time,
+             s->inode, count == 0 ? "-" : "");
     for (size_t i = 0; i < count; i++) {
         buf_addf(&c->next, "%s%zu:", i > 0 ? "," : "", said[i].dir);
         if (said[i].place == NONE)
@@ -207,22 +223,28 @@ static void remember(struct import_cache *c, const struct import_file *file,
             buf_addf(&c->next, "%zu%s", said[i].place, said[i].stored ? "+" : "");
     }
     buf_addf(&c->next, " %s\n", file->path);
+    if (p->offset > 0)
+        buf_addf(&c->next, "p %" PRId64 " %" PRId64 " %" PRId64 " %s\n", p->offset, p->number,
+                 p->sum, buf_c(&p->state));
     c->remembered++;
 }
 
-bool import_cache_knows(struct import_cache *c, const struct import_file *file)
+bool import_cache_knows(struct import_cache *c, struct import_file *file)
 {
     size_t *number = hash_map_find(&c->files, str_of(file->path));
     const struct remembered *f = number ? &c->at[*number] : NULL;
     const struct import_said *said = f ? c->said + f->said : NULL;
 
-    if (!f || f->stamp.size != file->stamp.size || f->stamp.time != file->stamp.time ||
-        f->stamp.inode != file->stamp.inode)
+    if (!f || f->stamp.inode != file->stamp.inode)
         return false;
     for (size_t i = 0; i < f->count; i++)
         if (said[i].dir == NONE || (!said[i].stored && import_places_wants(c->places, &said[i])))
             return false;
-    remember(c, file, said, f->count);
+    file->point = (struct import_point){f->offset, f->number, f->sum, BUF_INIT(BUF_LINE)};
+    buf_add_str(&file->point.state, f->state);
+    if (f->stamp.size != file->stamp.size || f->stamp.time != file->stamp.time)
+        return false;
+    remember(c, file, false, said, f->count);
     return true;
 }
 
@@ -233,10 +255,11 @@ static bool has_newline(struct str path)
 
 void import_cache_add(struct import_cache *c, const struct import_file *file)
 {
+    bool young = file->stamp.time >= c->places->choice->config.now - YOUNG;
+
     c->changed = true;
-    if (file->stamp.time < c->places->choice->config.now - YOUNG &&
-        !has_newline(str_of(file->path)))
-        remember(c, file, c->places->said, c->places->said_count);
+    if ((!young || file->point.offset > 0) && !has_newline(str_of(file->path)))
+        remember(c, file, young, c->places->said, c->places->said_count);
 }
 
 /* ---- storing ---- */

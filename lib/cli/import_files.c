@@ -160,8 +160,10 @@ void import_files_sort(struct import_files *f)
 
 void import_files_release(struct import_files *f)
 {
-    for (size_t i = 0; i < f->count; i++)
+    for (size_t i = 0; i < f->count; i++) {
         free(f->at[i].path);
+        buf_release(&f->at[i].point.state);
+    }
     free(f->at);
     hash_map_release(&f->seen);
     *f = (struct import_files){0};

@@ -765,7 +765,8 @@ static struct import *taker_of(const struct source *s, struct str session)
     struct import *lead = s->import, *im = lead;
 
     if (lead->options.choose)
-        im = lead->options.choose(lead->options.choose_arg, session, buf_str(&s->cwd));
+        im = lead->options.choose(lead->options.choose_arg, session,
+                                  buf_str(s->partial ? &s->began : &s->cwd));
     if (im && im->source != s)
         begin_source(im, lead, s, lead->results[lead->results_count - 1].format);
     return im;
@@ -1067,6 +1068,19 @@ static bool find_line(const struct import *im, size_t number, struct earlier *wa
            str_eq(was->m.id, im->ids.entries[number - 1].key);
 }
 
+/* Returns the version that the line of a message gets. */
+static uint32_t version_of_given(const struct import_message *m)
+{
+    struct buf calls = BUF_INIT(BUF_LINE + 2);
+    uint32_t version;
+
+    if (m->calls.len > 0)
+        buf_addf(&calls, "[%s]", buf_c(&m->calls));
+    version = version_of(buf_str(&m->text), buf_str(&calls));
+    buf_release(&calls);
+    return version;
+}
+
 /* Returns whether a record whose parts are known says something else than before. A version that
  * the history has had is no change: a file may have several, and they stay. */
 static bool find_changed(const struct import *im, const struct import_message *m,
@@ -1075,18 +1089,15 @@ static bool find_changed(const struct import *im, const struct import_message *m
     struct str parts = buf_str(&m->origin), session = str_cut(&parts, '/');
     const struct mark *part =
         known_find(&im->marks, known_key(session, str_cut(&parts, '+'), MARK_PART));
-    struct buf calls = BUF_INIT(BUF_LINE + 2), scratch = BUF_INIT(BUF_LINE);
-    uint32_t version;
+    uint32_t version = version_of_given(m);
+    struct buf scratch = BUF_INIT(BUF_LINE);
     bool changed;
 
-    buf_addf(&calls, "[%s]", buf_c(&m->calls));
-    version = version_of(buf_str(&m->text), buf_str(&calls));
-    changed = m->role != ROLE_OTHER && !m->text.overflow && !calls.overflow &&
+    changed = m->role != ROLE_OTHER && !m->text.overflow && !m->calls.overflow &&
               im->imported[part->line - 1].version != version &&
               !known_find(&im->marks, version_key(part, version)) &&
               find_line(im, part->line, was) && was->m.role == m->role &&
               str_eq(message_text(&was->m, FIELD_ORIGIN, &scratch), buf_str(&m->origin));
-    buf_release(&calls);
     buf_release(&scratch);
     return changed;
 }
@@ -1153,7 +1164,7 @@ static int give_message(struct import *im, const struct import_message *m, bool 
 
     if (!p.is_title) {
         as.session = hash64(buf_str(&m->session), 0);
-        as.version = version_of(buf_str(&m->text), json_get(line, field_name(FIELD_TOOL_CALLS)));
+        as.version = version_of_given(m);
     }
     p.mark = enter_origin(im, id, buf_str(&m->origin), &as);
     p.nth = mark_at(im, p.mark)->most;
@@ -1257,7 +1268,9 @@ int import_give_title(struct source *s, struct str session, struct str title, st
         buf_add_str(&m.text, text);
         buf_addf(&part, "title-%016" PRIx64, hash_fnv(text));
         import_set_part(&m, buf_str(&part));
-        result = import_give(s, &m, e);
+        /* Another title that counts more may be in the part that was not read. */
+        s->restarts = s->partial && !import_knows(s, session, buf_str(&part), NULL);
+        result = s->restarts ? -1 : import_give(s, &m, e);
         import_message_release(&m);
     }
     buf_release(&line);
@@ -1313,6 +1326,13 @@ static int read_source(struct import *im, struct source *s, const struct import_
     im->takers_count = 0;
     begin_source(im, im, s, f->name);
     result = f->read(f, s, e);
+    if (result < 0 && s->restarts) {
+        s->partial = s->restarts = false;
+        s->point->offset = 0;
+        for (size_t i = 0; i < im->takers_count; i++)
+            count_of(im->takers[i])->known = 0;
+        result = source_seek(s, NULL) ? f->read(f, s, e) : -1;
+    }
     if (result < 0 && e->kind == ERR_ABSENT)
         im->results_count--;
     for (size_t i = 0; i < im->takers_count; i++) {
@@ -1324,7 +1344,8 @@ static int read_source(struct import *im, struct source *s, const struct import_
     return result;
 }
 
-int import_file(struct import *im, const char *path, const struct import_format *f, struct err *e)
+int import_file(struct import *im, const char *path, const struct import_format *f,
+                struct import_point *point, struct err *e)
 {
     const struct import_format *found = f;
     struct source s;
@@ -1333,6 +1354,7 @@ int import_file(struct import *im, const char *path, const struct import_format 
 
     if (source_open(&s, path, e) < 0)
         return -1;
+    s.point = point;
     result = source_head(&s, &head, e);
     if (result == 0 && str_starts(head, STR("PK\x03\x04"))) /* APPNOTE.TXT, 4.3.7 */
         result = err_set(e, ERR_FAILURE,

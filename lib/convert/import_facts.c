@@ -92,8 +92,75 @@ void facts_release(struct facts *f)
     free(f->links);
     free(f->said);
     free(f->titles);
+    buf_release(&f->point.state);
     hash_map_release(&f->responses);
     hash_map_release(&f->parts);
+}
+
+/* ---- reading on ----
+ *
+ * A scan reads a file that has grown from its last prompt on. What the records before it said of the
+ * session is kept. If a later record names one of them, or gives a title, the file is read from its
+ * beginning. */
+
+#define STATE_TEXTS(f)                                                                             \
+    {                                                                                              \
+        &(f)->session, &(f)->agent, &(f)->suffix, &(f)->model, &(f)->provider, &(f)->main_session, \
+            &(f)->source->cwd, &(f)->source->branch, &(f)->source->began                           \
+    }
+
+/* Notes that the record of the source is a prompt. */
+static void set_point(struct facts *f)
+{
+    struct buf *const texts[] = STATE_TEXTS(f), *state = &f->point.state;
+
+    f->point.offset = f->source->at;
+    f->point.number = (int64_t)f->source->number - 1;
+    if (state->max == 0)
+        buf_init(state, BUF_LINE);
+    buf_set(state, STR("["));
+    for (size_t i = 0; i < sizeof texts / sizeof(struct buf *); i++) {
+        if (i > 0)
+            buf_add_byte(state, ',');
+        json_add_string(state, buf_str(texts[i]));
+    }
+    buf_add_byte(state, ']');
+}
+
+bool facts_continue(struct facts *f, struct str state)
+{
+    struct buf *const texts[] = STATE_TEXTS(f);
+    struct json_iter it;
+    struct str value;
+
+    if (!json_check(state, &value, NULL))
+        return false;
+    it = json_iter(value);
+    for (size_t i = 0; i < sizeof texts / sizeof(struct buf *); i++) {
+        if (!json_next(&it))
+            return false;
+        buf_clear(texts[i]);
+        (void)json_decode(it.value, texts[i]);
+    }
+    return true;
+}
+
+void facts_point(struct facts *f, struct import_point *point)
+{
+    buf_release(&point->state);
+    *point = f->point;
+    f->point = (struct import_point){0};
+    if (f->several || point->offset <= 0 || point->state.overflow)
+        point->offset = 0;
+    else
+        point->sum = source_sum(f->source, point->offset);
+}
+
+/* Ends an import that has not read what a record needs. Returns -1. */
+static int restart(struct facts *f)
+{
+    f->source->restarts = true;
+    return -1;
 }
 
 /* ---- usage ---- */
@@ -186,8 +253,8 @@ static bool has_turn(const struct facts *f, size_t from)
     return false;
 }
 
-/* Goes back to the message that this one follows. */
-static void follow_parent(struct facts *f, struct str parent)
+/* Goes back to the message that this one follows. Returns false if that is not known. */
+static bool follow_parent(struct facts *f, struct str parent)
 {
     size_t *number = hash_map_find(&f->parts, parent), at = number ? *number + 1 : 0;
 
@@ -195,6 +262,7 @@ static void follow_parent(struct facts *f, struct str parent)
         at = f->links[at - 1].parent;
     if (at > 0 && f->links[at - 1].said > 0 && has_turn(f, f->links[at - 1].said))
         f->said_count = f->links[at - 1].said;
+    return parent.n == 0 || (at > 0 && f->links[at - 1].said > 0);
 }
 
 static void add_said(struct facts *f, struct str part, bool prompt, bool answer)
@@ -226,7 +294,7 @@ int facts_rewind(struct facts *f, int64_t turns, struct err *e)
     while (turns > 0 && at > 0)
         turns -= f->said[--at].prompt;
     f->said_count = at;
-    return 0;
+    return turns > 0 && f->source->partial ? restart(f) : 0;
 }
 
 /* Notes that a record belongs to m. The first new message after a rewind gets the ids of the
@@ -280,6 +348,9 @@ static bool set_session(struct facts *f, struct fact *fact)
     }
     import_set_session(m, f->format, buf_str(&id));
     buf_add_str(&m->session, buf_str(&f->suffix));
+    f->several =
+        f->several || fact->agent.len > 0 ||
+        (f->main_session.len > 0 && !str_eq(buf_str(&f->main_session), buf_str(&m->session)));
     if (fact->agent.len == 0)
         buf_set(&f->main_session, buf_str(&m->session));
     buf_release(&id);
@@ -423,6 +494,9 @@ static int add_other(struct facts *f, struct fact *fact, struct str part, struct
         if (m->provider.len == 0)
             buf_add_str(&m->provider, buf_str(&f->provider));
     }
+    if (m->role == ROLE_USER && f->source->point &&
+        !json_has_type(json_at(fact->content, 0), "tool_result"))
+        set_point(f);
     note_said(f, m, part);
     return give_pieces(f, m, part, fact->content, hangs, e);
 }
@@ -438,8 +512,13 @@ int facts_message(struct facts *f, struct fact *fact, struct err *e)
     if (fact->id.len == 0)
         buf_add_number(&fact->id, f->source->number);
     part = buf_str(&fact->id);
-    if (f->tree && fact->agent.len == 0)
-        follow_parent(f, buf_str(&fact->parent));
+    if (f->tree && fact->agent.len == 0 && !follow_parent(f, buf_str(&fact->parent)) &&
+        f->source->partial && import_knows(f->source, buf_str(&m->session), part, NULL) == 0)
+        return restart(f);
+    if (f->source->partial && f->several)
+        return restart(f);
+    if (f->source->began.len == 0)
+        buf_set(&f->source->began, buf_str(&f->source->cwd));
     return m->role == ROLE_ASSISTANT && (fact->joins || m->response.len > 0)
                ? add_answer(f, fact, part, e)
                : add_other(f, fact, part, e);

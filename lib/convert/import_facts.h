@@ -12,6 +12,7 @@
 #define CHATHIST_CONVERT_IMPORT_FACTS_H
 
 #include "chathist/base/hash_map.h"
+#include "chathist/convert/import.h"
 #include "convert/import_reader.h"
 
 /* One message, as a script describes it. Texts are empty where the script says nothing. */
@@ -44,6 +45,7 @@ struct facts {
     struct buf session, agent, suffix, model, provider; /* for the messages that follow */
     struct buf main_session; /* in the history: of the last message that is no subagent's */
     size_t given;            /* messages, also those that the history had */
+    bool several;            /* they are of several sessions */
     /* An answer whose records are being joined, and the results that followed it: the usage may
      * come after them. */
     struct import_message *held;
@@ -62,6 +64,7 @@ struct facts {
     size_t said_count, said_end, said_cap;
     struct found_title *titles;
     size_t titles_count, titles_cap;
+    struct import_point point; /* the last prompt */
 };
 
 void fact_init(struct fact *f);
@@ -70,6 +73,11 @@ void fact_release(struct fact *f);
 
 void facts_init(struct facts *f, struct source *s, const char *format);
 void facts_release(struct facts *f);
+/* Continues where facts_point has been. Returns false if the state is none. */
+bool facts_continue(struct facts *f, struct str state);
+/* Gives the place of the last prompt at the end of a file: no offset if nothing can be read on from
+ * there. Its state is moved. */
+void facts_point(struct facts *f, struct import_point *point);
 /* Takes a message. Returns 0, or -1 with *e set to end the import. */
 int facts_message(struct facts *f, struct fact *fact, struct err *e);
 /* Sets the usage of the last answer, if it is held. */

@@ -18,6 +18,7 @@
 #include "chathist/base/system.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
+#include "chathist/convert/import.h"
 #include "convert/import_yaml.h"
 
 /* A foreign id is cut after this many bytes, so that the format and a hash also fit into the 128
@@ -38,6 +39,7 @@ int source_open(struct source *s, const char *path, struct err *e)
     buf_init(&s->packed, SOURCE_VALUE_MAX);
     buf_init(&s->cwd, BUF_SMALL);
     buf_init(&s->branch, BUF_SMALL);
+    buf_init(&s->began, BUF_SMALL);
     if (strcmp(path, "-") == 0)
         return 0;
     s->path = path;
@@ -57,6 +59,7 @@ void source_close(struct source *s)
     buf_release(&s->packed);
     buf_release(&s->cwd);
     buf_release(&s->branch);
+    buf_release(&s->began);
     if (s->fd > STDIN_FILENO)
         close(s->fd);
     buf_release(&s->block);
@@ -241,6 +244,7 @@ int source_line(struct source *s, struct str *line, struct err *e)
             *line = (struct str){data + s->from, to - s->from};
             if (too_long || line->n > BUF_LINE)
                 *line = STR_NONE;
+            s->at = s->unpack ? -1 : (int64_t)s->bytes - (int64_t)(s->block.len - s->from);
             s->terminated = end != NULL;
             s->from = s->seen = to + s->terminated;
             s->number++;
@@ -256,6 +260,40 @@ int source_line(struct source *s, struct str *line, struct err *e)
             got = 1;
     }
     return got;
+}
+
+/* A point is recognised by this many bytes before it. */
+#define POINT_BYTES 16384
+
+int64_t source_sum(const struct source *s, int64_t offset)
+{
+    struct buf bytes = BUF_INIT(POINT_BYTES + 1);
+    size_t n = offset < POINT_BYTES ? (size_t)offset : POINT_BYTES;
+    char *room = buf_room(&bytes, n);
+    int64_t sum = 0;
+
+    if (room && file_pread_full(s->fd, room, n, offset - (int64_t)n) == (ssize_t)n)
+        sum = (int64_t)(hash64((struct str){room, n}, 0) >> 1);
+    buf_release(&bytes);
+    return sum;
+}
+
+bool source_seek(struct source *s, const struct import_point *point)
+{
+    int64_t offset = point ? point->offset : 0;
+
+    if (!s->is_file || s->unpack || (point && source_sum(s, offset) != point->sum) ||
+        lseek(s->fd, offset, SEEK_SET) < 0)
+        return false;
+    buf_clear(&s->block);
+    s->from = s->seen = 0;
+    s->bytes = (uint64_t)offset;
+    s->number = point ? (size_t)point->number : 0;
+    s->ended = false;
+    buf_clear(&s->cwd);
+    buf_clear(&s->branch);
+    buf_clear(&s->began);
+    return true;
 }
 
 /* ---- values ---- */

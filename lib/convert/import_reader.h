@@ -31,18 +31,21 @@
 #define SOURCE_HEAD ((size_t)64 << 10)
 
 struct source {
-    const char *name; /* for messages, borrowed; `-` for standard input */
-    const char *path; /* NULL for standard input */
-    bool is_file;     /* a regular file, which can be opened a second time */
-    int64_t time;     /* modification time in µs, for messages without a time */
-    int64_t said;     /* the time of the message before */
-    size_t number;    /* of the last line or value, from 1 */
-    bool terminated;  /* the last line ended with a newline; always true after a value */
-    bool subagents;   /* messages of subagents are wanted */
-    bool waits;       /* an answer at the end that may grow is left for the next import */
-    bool copies;      /* a fork repeats messages under new ids */
-    bool whole;       /* it always has the whole conversation */
-    bool unique;      /* the ids of records are unique among all files of the format */
+    const char *name;           /* for messages, borrowed; `-` for standard input */
+    const char *path;           /* NULL for standard input */
+    bool is_file;               /* a regular file, which can be opened a second time */
+    int64_t time;               /* modification time in µs, for messages without a time */
+    int64_t said;               /* the time of the message before */
+    size_t number;              /* of the last line or value, from 1 */
+    bool terminated;            /* the last line ended with a newline; always true after a value */
+    bool subagents;             /* messages of subagents are wanted */
+    bool waits;                 /* an answer at the end that may grow is left for the next import */
+    bool copies;                /* a fork repeats messages under new ids */
+    bool whole;                 /* it always has the whole conversation */
+    bool unique;                /* the ids of records are unique among all files of the format */
+    struct import_point *point; /* where the file can be read on, or NULL; borrowed */
+    bool partial;               /* it is read from such a point */
+    bool restarts;              /* that was wrong: records before the point are needed */
     /* For the format that reads it. */
     const char *const
         *ignores; /* types of records and blocks without a message, or NULL; borrowed */
@@ -53,6 +56,8 @@ struct source {
     bool lost;     /* a block has a text of which nothing comes */
     size_t unread; /* records without a fact */
     struct buf cwd, branch; /* where the messages that follow were said */
+    struct buf began;       /* where the first one was said */
+    int64_t at;             /* offset of the line that source_line gave; -1 in a packed file */
     /* private */
     struct import *import; /* that reads it */
     int fd;
@@ -91,6 +96,11 @@ int source_head(struct source *s, struct str *head, struct err *e);
 /* Gives the next line without its newline, or STR_NONE for a line over BUF_LINE. Returns 1; 0 at
  * the end; -1 with *e set. */
 int source_line(struct source *s, struct str *line, struct err *e);
+/* Goes to a point of the source, or to its beginning (NULL), after source_head. Returns false, and
+ * goes nowhere, if it is no such file or other bytes are before the point. */
+bool source_seek(struct source *s, const struct import_point *point);
+/* Returns a checksum of the last bytes before an offset, 0 if they cannot be read. */
+int64_t source_sum(const struct source *s, int64_t offset);
 /* Gives the next element if the source is a JSON array, else the next of the values that follow
  * each other. A value ends with its last bracket, or before the next one if it has none; nothing
  * else is examined, so an invalid value does not affect the next. Returns 1; 0 at the end; -1 with

@@ -59,7 +59,7 @@ struct importer {
     struct buf text;
     struct buf resume; /* the command that continues a session, or empty */
     enum form form;
-    bool unique, tree, whole, last;
+    bool unique, tree, whole, grows, last;
     struct buf erases; /* when the program erases conversations, or empty */
     struct words places, ignores, exchange, tables;
 };
@@ -1417,6 +1417,7 @@ static int take_head(struct importer *i, lua_State *L, struct err *e)
     i->format.copies = take_flag(L, "copies");
     i->tree = take_flag(L, "tree");
     i->whole = take_flag(L, "whole");
+    i->grows = take_flag(L, "grows");
     i->last = take_flag(L, "last");
     take_text(L, "erases", &i->erases);
     take_text(L, "resume", &i->resume);
@@ -1956,6 +1957,9 @@ static int read_script(const struct import_format *f, struct source *source, str
     source->ignores = i->ignores.count > 0 ? (const char *const *)i->ignores.at : NULL;
     source->unique = i->unique;
     source->whole = i->whole;
+    if (source->point && i->grows)
+        source->partial = source->point->offset > 0 && source_seek(source, source->point) &&
+                          facts_continue(&s->facts, buf_str(&source->point->state));
     set_directory(i, source);
     result = state_load(s, i, e);
     s->source = source;
@@ -1968,6 +1972,10 @@ static int read_script(const struct import_format *f, struct source *source, str
     if (result == 0) {
         facts_wait(&s->facts);
         result = facts_end(&s->facts, e);
+    }
+    if (source->point) {
+        facts_point(&s->facts, source->point);
+        source->point->offset = result == 0 && i->grows ? source->point->offset : 0;
     }
     source->unread += s->facts.titles_count;
     if (result == 0 && s->facts.given == 0)

@@ -34,7 +34,7 @@ static inline void import_history(char *history, const char *path, const struct 
     struct import *im = import_new(&h, &o, &bad, &e);
 
     demand(im != NULL);
-    if (import_file(im, path, f, &e) < 0)
+    if (import_file(im, path, f, NULL, &e) < 0)
         demand(*err_text(&e) != '\0');
     err_release(&e);
     demand(import_finish(im, &e) == 0);

@@ -76,7 +76,7 @@ static char *import(const char *script, const char *text, struct run *r)
     if (importers_add(all, "t", "t.lua", str_of(script), &e) == 0) {
         im = import_new(&h, &o, &bad, &e);
         if (CHECK(im != NULL)) {
-            (void)import_file(im, path, importers_named(all, "t"), &e);
+            (void)import_file(im, path, importers_named(all, "t"), NULL, &e);
             CHECK(import_finish(im, NULL) == 0);
         }
         import_free(im);

@@ -12,6 +12,7 @@
  *     c HISTORY DIRECTORY            and so are the directories, with the history that they have
  *     f SIZE TIME INODE SAID PATH    SAID: `-`, or DIRECTORY:HISTORY for each, with a `+` if it is
  *                                    stored there, separated by commas
+ *     p OFFSET NUMBER SUM STATE      of the file before it: see import_point
  */
 #ifndef CHATHIST_CLI_IMPORT_CACHE_H
 #define CHATHIST_CLI_IMPORT_CACHE_H
@@ -23,10 +24,11 @@ struct import_cache;
 
 /* Loads what the last scan with the same key has remembered. Both are borrowed. */
 struct import_cache *import_cache_load(struct import_places *p, uint64_t key);
-/* Returns whether a file need not be read, and then remembers it for the next scan. */
-bool import_cache_knows(struct import_cache *c, const struct import_file *file);
-/* Remembers a file that was just read, once all of its lines are stored: all of them but those of a
- * file that was changed within the last minute, whose program may be writing it. */
+/* Returns whether a file need not be read, and then remembers it for the next scan. If it must be
+ * read, sets the point from which: it only grew, and what was before is stored. */
+bool import_cache_knows(struct import_cache *c, struct import_file *file);
+/* Remembers a file that was just read, once all of its lines are stored. Of one that was changed
+ * within the last minute, whose program may be writing it, only the point counts. */
 void import_cache_add(struct import_cache *c, const struct import_file *file);
 /* Writes what is remembered. A failure is ignored: the next scan reads more. With `all` the time of
  * the file says when all places were scanned. */

@@ -13,6 +13,7 @@
 #include "chathist/base/hash_map.h"
 #include "chathist/base/process.h"
 #include "chathist/cli/config.h"
+#include "chathist/convert/import.h"
 #include "chathist/convert/import_script.h"
 
 /* What changes when a program writes to a file. */
@@ -24,6 +25,7 @@ struct import_file {
     char *path; /* owned */
     bool named; /* the user named the file: it must be something to import */
     struct import_stamp stamp;
+    struct import_point point; /* where a scan can read on */
 };
 
 /* Zero-initialise all members but the first two. */

@@ -50,6 +50,15 @@ struct import_result {
     struct import_count count;
 };
 
+/* A place in a file of JSON lines, before a prompt, from which it can be read on once it has grown.
+ * Zero-initialise; the caller releases `state`. */
+struct import_point {
+    int64_t offset;   /* 0: there is none */
+    int64_t number;   /* of records before it */
+    int64_t sum;      /* of the last bytes before it */
+    struct buf state; /* what these records said of the session: a JSON array */
+};
+
 /* Receives reports during an import. Each function may be NULL. */
 struct import_listener {
     /* A record was left out, or a line was changed, or lines were added to a session that existed
@@ -91,9 +100,12 @@ struct import *import_new(struct history *h, const struct import_options *o, uin
                           struct err *e);
 /* Imports the new messages of a file; `-` is standard input. If f is NULL, the format is
  * recognised by the beginning of the file. `path` must stay valid until the result is reported.
- * Returns 1; 0 if the format is not recognised; -1 with *e set, while messages that were read
- * before the failure are still stored. */
-int import_file(struct import *im, const char *path, const struct import_format *f, struct err *e);
+ * With a point that an earlier import of this file has set, whose messages are all in the history,
+ * it is read from there, unless the bytes before it changed, or what follows needs them; the point is
+ * then set for the next import. It may be NULL. Returns 1; 0 if the format is not recognised; -1
+ * with *e set, while messages that were read before the failure are still stored. */
+int import_file(struct import *im, const char *path, const struct import_format *f,
+                struct import_point *point, struct err *e);
 /* Stores the lines that wait; call it after the last file. Returns 0, or -1 with *e set. */
 int import_finish(struct import *im, struct err *e);
 /* Returns whether lines could not be stored, in import_finish or before. */
