@@ -10,6 +10,7 @@
 #include "chathist/base/cjson.h"
 #include "chathist/base/error.h"
 #include "chathist/base/hash_map.h"
+#include "chathist/llm/exchange.h"
 #include "chathist/llm/provider.h"
 #include "chathist/llm/response.h"
 
@@ -28,12 +29,6 @@ extern const struct provider provider_responses;
 
 /* ---- requests ---- */
 
-/* Begins a request, a POST or a GET: the URL and all headers, also those of the user and the one
- * with the key, in the header of the provider or as a Bearer token. The URL is the base URL, then
- * `version` ("/v1" or "") unless the base URL ends in it, then the path. If the base URL has a
- * query, it is appended to the path's. Returns 0, or -1 with *e set. */
-int wire_begin(struct http_request *r, const struct provider *p, const struct ask *ask, bool post,
-               const char *version, const char *path, struct err *e);
 /* The request for the list of models, of OpenAI and all that are compatible (provider.models). */
 int wire_models(const struct provider *p, const struct ask *ask, struct http_request *r,
                 struct err *e);

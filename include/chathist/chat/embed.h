@@ -3,6 +3,10 @@
  *
  * Standard input has a text on each line, as a JSON string; standard output gets a JSON array of
  * numbers for each, in the same order. The exit status is that of a turn.
+ *
+ * They are made by `POST /v1/embeddings` with {"model","input":[TEXT,...]}, answered by
+ * {"data":[{"index":N,"embedding":[NUMBER,...]},...]} (OpenAI, API reference, "Create embeddings").
+ * Ollama, llama.cpp, LM Studio, vLLM and other compatible servers have it, too.
  */
 #ifndef CHATHIST_CHAT_EMBED_H
 #define CHATHIST_CHAT_EMBED_H
