@@ -8,7 +8,8 @@
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/llm/exchange.h"
+#include "chathist/llm/http.h"
+#include "chathist/llm/provider.h"
 #include "chathist/llm/provider_error.h"
 
 #define TEXTS_MAX ((size_t)16 << 20)

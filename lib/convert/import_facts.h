@@ -12,7 +12,7 @@
 #define CHATHIST_CONVERT_IMPORT_FACTS_H
 
 #include "chathist/base/hash_map.h"
-#include "chathist/convert/import.h"
+#include "chathist/convert/import_point.h"
 #include "convert/import_reader.h"
 
 /* One message, as a script describes it. Texts are empty where the script says nothing. */

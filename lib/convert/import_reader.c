@@ -18,7 +18,7 @@
 #include "chathist/base/system.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
-#include "chathist/convert/import.h"
+#include "chathist/convert/import_point.h"
 #include "convert/import_yaml.h"
 
 /* A foreign id is cut after this many bytes, so that the format and a hash also fit into the 128

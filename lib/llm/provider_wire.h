@@ -10,7 +10,6 @@
 #include "chathist/base/cjson.h"
 #include "chathist/base/error.h"
 #include "chathist/base/hash_map.h"
-#include "chathist/llm/exchange.h"
 #include "chathist/llm/provider.h"
 #include "chathist/llm/response.h"
 

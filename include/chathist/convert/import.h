@@ -31,6 +31,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
+#include "chathist/convert/import_point.h"
 #include "chathist/history/location.h"
 
 struct import_format; /* see convert/import_reader.h */
@@ -48,15 +49,6 @@ struct import_result {
     const char *format;            /* its name */
     const struct history *history; /* in which its messages are */
     struct import_count count;
-};
-
-/* A place in a file of JSON lines, before a prompt, from which it can be read on once it has grown.
- * Zero-initialise; the caller releases `state`. */
-struct import_point {
-    int64_t offset;   /* 0: there is none */
-    int64_t number;   /* of records before it */
-    int64_t sum;      /* of the last bytes before it */
-    struct buf state; /* what these records said of the session: a JSON array */
 };
 
 /* Receives reports during an import. Each function may be NULL. */

@@ -53,13 +53,6 @@
 int exchange_run(const struct provider *p, const struct ask *ask, struct response *a,
                  unsigned max_rounds, unsigned *rounds, struct err *e);
 
-/* Begins a request, a POST or a GET: the URL and all headers, also those of the user and the one
- * with the key, in the header of the provider or as a Bearer token. The URL is the base URL, then
- * `version` ("/v1" or "") unless the base URL ends in it, then the path. If the base URL has a
- * query, it is appended to the path's. Returns 0, or -1 with *e set. */
-int wire_begin(struct http_request *r, const struct provider *p, const struct ask *ask, bool post,
-               const char *version, const char *path, struct err *e);
-
 /*
  * Whether and when to repeat a failed exchange. These functions only decide: they do not wait, read
  * a clock or draw a number. The rules are those of the vendors' own clients (openai-python,

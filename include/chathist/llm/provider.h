@@ -222,6 +222,12 @@ struct str tool_undated(struct str name);
 int provider_check(const struct provider *p, const struct ask *ask, struct err *e);
 /* Returns the bytes that the tools add to a request, about. */
 size_t ask_tools_bytes(const struct ask *ask);
+/* Begins a request, a POST or a GET: the URL and all headers, also those of the user and the one
+ * with the key, in the header of the provider or as a Bearer token. The URL is the base URL, then
+ * `version` ("/v1" or "") unless the base URL ends in it, then the path. If the base URL has a
+ * query, it is appended to the path's. Returns 0, or -1 with *e set. */
+int wire_begin(struct http_request *r, const struct provider *p, const struct ask *ask, bool post,
+               const char *version, const char *path, struct err *e);
 /* Splits `provider:model`. If the part before the first colon is not a provider's name, *provider
  * is NULL and *model is the whole name. */
 void provider_split(const struct providers *known, const char *name,
