@@ -81,19 +81,19 @@ static void group(struct stats *s, const char *words, bool cost)
         die_usage("--cost counts answers, and --by tool counts calls");
 }
 
-/* What the user wants. */
-struct wish {
+/* The options of the command line. */
+struct asked {
     const char *by, *output, *prices_file;
     bool cost, html;
     size_t newest;
 };
 
-static void parse_wish(struct wish *w, struct choice *c, struct opt_parser *args)
+static void parse_options(struct asked *w, struct choice *c, struct opt_parser *args)
 {
     char *value;
     int key;
 
-    *w = (struct wish){.newest = SIZE_MAX};
+    *w = (struct asked){.newest = SIZE_MAX};
     while ((key = choose_next(c, args, &value)) != 0) {
         if (key == KEY_BY)
             w->by = value;
@@ -142,20 +142,20 @@ int main(int argc, char **argv)
     struct choice choice = {0};
     struct opt_parser args;
     struct err e = ERR_INIT;
-    struct wish wish;
+    struct asked asked;
     struct out out;
     bool overview, costs;
     int status;
 
     opt_start(&args, &program, argc, argv);
-    parse_wish(&wish, &choice, &args);
+    parse_options(&asked, &choice, &args);
     out_start(&out, args.common.color);
-    costs = wish.cost || wish.prices_file;
-    overview = wish.html || (out.terminal && !wish.by && !costs && !args.common.json);
+    costs = asked.cost || asked.prices_file;
+    overview = asked.html || (out.terminal && !asked.by && !costs && !args.common.json);
     stats_init(&view.days);
     stats_init(&view.models);
     stats_init(&view.tools);
-    group(&view.days, wish.by ? wish.by : "day", costs && !overview);
+    group(&view.days, asked.by ? asked.by : "day", costs && !overview);
     if (overview) {
         group(&view.models, "model", false);
         group(&view.tools, "tool", false);
@@ -163,9 +163,9 @@ int main(int argc, char **argv)
         view.models.also = &view.tools;
     }
     choose_open(&choice, &(struct choose_want){.reach = CHOOSE_BESIDE});
-    if ((overview || costs) && config_prices(&choice.config, wish.prices_file, &prices, &e) < 0)
+    if ((overview || costs) && config_prices(&choice.config, asked.prices_file, &prices, &e) < 0)
         die_err(&e);
-    if (!choice.unpaged && !wish.html)
+    if (!choice.unpaged && !asked.html)
         out_page(&out);
 
     progress_parts(STATS_TASK, size_of(&choice.histories));
@@ -176,15 +176,15 @@ int main(int argc, char **argv)
     else if (costs)
         view.days.prices = &prices;
     for (size_t i = 0; i < choice.histories.count; i++)
-        count_history(&view.days, &choice, &choice.histories.at[i], wish.newest);
+        count_history(&view.days, &choice, &choice.histories.at[i], asked.newest);
     status = choose_report(&choice);
     if (view.days.total.messages == 0)
         choose_hint_others(&choice);
     stats_sort(&view.days);
     stats_sort(&view.models);
     stats_sort(&view.tools);
-    if (wish.html)
-        put_page(&out, &view, &choice, wish.output);
+    if (asked.html)
+        put_page(&out, &view, &choice, asked.output);
     else if (overview && (view.days.total.messages > 0 || status == 0))
         stats_overview_print(&out, &view);
     else if (view.days.total.messages > 0 || status == 0)
