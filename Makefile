@@ -85,7 +85,7 @@ test_env = BIN='$(abspath $(here))' BUILD='$(abspath $(here))' CC='$(CC)' VARIAN
            TEST_JOBS=$(TEST_JOBS) MAKEFLAGS='$(if $(MAKEOVERRIDES),-- $(MAKEOVERRIDES))' MFLAGS=
 run = @$(test_env) tests/run
 
-.PHONY: all release debug asan quick check check-unit check-cases check-cmd check-systems check-asan check-debian check-deb check-servers check-mcp check-sdks check-ports
+.PHONY: all release debug asan quick check check-unit check-cases check-cmd check-systems check-asan check-debian check-deb check-servers check-mcp check-agents check-sdks check-ports
 .PHONY: lint format bench fuzz torture install uninstall check-install check-static deb static dist release-files clean deps demo help
 
 all: ## build the programs (VARIANT=release unless told otherwise); the default
@@ -145,6 +145,10 @@ check-servers: ## send a long conversation to llama.cpp and llama-cpp-python, fr
 check-mcp: ## run the conformance scenarios of MCP, and MCP servers from npm and PyPI; takes minutes
 	$(call build,$(VARIANT),all)
 	@$(test_env) tests/tools/check-mcp build/mcp
+
+check-agents: ## let Claude Code, Codex, Gemini CLI and OpenCode, from npm, search a history and continue an export; takes minutes
+	$(call build,$(VARIANT),all)
+	@$(test_env) tests/tools/check-agents build/agents
 
 check-sdks: ## hold chat to the SDKs from PyPI, on their streams, ours and those in STREAMS=FOLDER; takes minutes
 	$(call build,$(VARIANT),all tests)

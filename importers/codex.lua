@@ -224,8 +224,12 @@ end
 function record(r)
   local kind, p = r.type, r.payload
 
-  -- An export and what Codex added to it: they can't be told from each other.
-  if kind == "session_meta" and p.originator == "chathist" and scanning() then ours = true end
+  -- What Codex adds to an export begins with a task, which no export has.
+  if kind == "session_meta" and p.originator == "chathist" and scanning() then
+    ours = true
+    return meta(p)
+  end
+  ours = ours and p.type ~= "task_started"
   if ours then return ignored() end
   time, ordinal = r.timestamp or began, math.tointeger(r.ordinal)
   if replayed and starts(time, replayed:sub(1, 19)) == false then replayed = nil end
