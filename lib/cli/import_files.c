@@ -40,12 +40,8 @@ static void set_stamp(struct import_stamp *s, const char *path, const struct sta
 static void add_file(struct import_files *f, const char *path, bool named, const struct stat *st)
 {
     struct import_file file = {.named = named};
-    struct err e = ERR_INIT;
-    int excluded = f->scanned ? config_excludes(f->scanned, str_of(path), &e) : 0;
 
-    if (excluded < 0)
-        die_err(&e);
-    if (excluded)
+    if (config_excludes(&f->excluded, str_of(path)))
         return;
     if (st)
         set_stamp(&file.stamp, path, st);
@@ -166,6 +162,7 @@ void import_files_release(struct import_files *f)
     }
     free(f->at);
     hash_map_release(&f->seen);
+    words_release(&f->excluded);
     *f = (struct import_files){0};
 }
 
@@ -220,8 +217,10 @@ bool import_files_scan(struct import_files *f, const struct config *c, const str
     struct hash_map done = {0};
     size_t before = f->places;
     const char *place;
+    struct err e = ERR_INIT;
 
-    f->scanned = c;
+    if (config_excluded(c, &f->excluded, &e) < 0)
+        die_err(&e);
     for (size_t n = 0; (place = importers_place(all, only, n)); n++) {
         struct buf path = BUF_INIT(BUF_SMALL);
         bool relative = !strchr("/~$", *place);
@@ -239,7 +238,6 @@ bool import_files_scan(struct import_files *f, const struct config *c, const str
         buf_release(&path);
     }
     hash_map_release(&done);
-    f->scanned = NULL;
     return f->places > before;
 }
 

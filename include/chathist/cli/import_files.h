@@ -37,10 +37,10 @@ struct import_files {
     struct import_file *at;
     size_t count, cap;
     /* private */
-    size_t places;                /* of other programs that exist */
-    const struct config *scanned; /* during import_files_scan: what it excludes */
-    uint64_t key;                 /* see import_files_key */
-    struct hash_map seen;         /* device and inode of each directory that was searched */
+    size_t places;         /* of other programs that exist */
+    struct words excluded; /* by import.exclude, for a scan */
+    uint64_t key;          /* see import_files_key */
+    struct hash_map seen;  /* device and inode of each directory that was searched */
 };
 
 /* Adds a file; or all files in a directory and below that are named *.jsonl, *.json, *.yaml, *.yml,
