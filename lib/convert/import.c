@@ -985,10 +985,12 @@ int import_give_line(struct source *source, const struct message *m, struct err 
 
 /* ---- messages of other programs ---- */
 
-/* Appends an id that no other imported message has. */
-static void add_id(const struct import *im, struct str origin, struct buf *id)
+/* Appends an id that no other imported message has; for a record that changed, none that was erased
+ * either. */
+static void add_id(const struct import *im, struct str origin, bool changed, struct buf *id)
 {
     struct buf seed = BUF_INIT(BUF_LINE);
+    struct str parts = origin, session = str_cut(&parts, '/');
     int64_t ms = im->source->said > 0 ? im->source->said / 1000 : 0;
 
     buf_add_str(&seed, origin);
@@ -998,7 +1000,8 @@ static void add_id(const struct import *im, struct str origin, struct buf *id)
         buf_clear(id);
         buf_addf(id, "%" PRId64 "-%08" PRIx32, ms, (uint32_t)hash);
         buf_add_byte(&seed, '+');
-    } while (hash_map_find(&im->ids, buf_str(id)));
+    } while (hash_map_find(&im->ids, buf_str(id)) ||
+             (changed && is_part_erased(im, session, buf_str(id))));
     buf_release(&seed);
 }
 
@@ -1200,9 +1203,10 @@ static int give_new(struct import *im, struct source *s, const struct import_mes
     if (m->time != IMPORT_NO_TIME)
         s->said = m->time;
     draft_init(&d);
-    add_id(im, buf_str(&m->origin), &id);
+    add_id(im, buf_str(&m->origin), was != NULL, &id);
     fill_draft(im, &d, m, was, buf_str(&id));
-    if (is_erased(im, buf_str(&m->origin), buf_str(&id)))
+    /* A session that was moved away and came back has lines whose origins are among the erased. */
+    if (!was && is_erased(im, buf_str(&m->origin), buf_str(&id)))
         count_of(im)->known += m->role != ROLE_OTHER;
     else if (overflow || draft_storable(&d, &why) < 0 || draft_format(&d, &line, &why) < 0)
         import_bad(s, overflow ? "longer than 64 MiB" : err_text(&why));
