@@ -58,8 +58,8 @@ struct mark {
     };
 };
 
-/* What a mark stands for, the seed of its hash. The last two exist once there is a line in our own
- * form, and in a dry run. */
+/* What a mark stands for, the seed of its hash. MARK_SESSION_ID and
+ * MARK_LINE exist once there is a line in our own form, and in a dry run. */
 enum mark_kind {
     MARK_PART,       /* a part of an origin: its session and the part */
     MARK_BEGINNING,  /* the texts from the beginning of a session */
@@ -67,6 +67,7 @@ enum mark_kind {
     MARK_VERSION,    /* a part of an origin and the version of a line that has it no more */
     MARK_SESSION_ID, /* the session and the id of a line */
     MARK_LINE,       /* equal lines */
+    MARK_ERASED, /* the session and the id of a line, or a part of its origin, that was erased */
 };
 
 /* The texts of a session so far. */
@@ -111,7 +112,6 @@ struct import {
     size_t imported_cap;
     struct thread *threads; /* of `source`, if it has whole conversations */
     size_t threads_count, threads_cap;
-    struct hash_map erased;        /* ids and parts of origins, each after its session and a `/` */
     struct hash_map session_names; /* -> sessions, as many as it has keys */
     struct session *sessions;
     size_t sessions_cap;
@@ -348,37 +348,26 @@ static bool is_origin_known(const struct import *im, struct str origin)
     return known;
 }
 
-/* Reads the ids of erased lines. Returns 0, or -1 with *e set. */
+/* Reads what was erased: the ids of lines, and the parts of their origins. Returns 0, or -1 with *e
+ * set. */
 static int read_erased(struct import *im, struct err *e)
 {
-    struct buf text = BUF_INIT(SIZE_MAX), session = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_LINE),
+    struct buf text = BUF_INIT(SIZE_MAX), session = BUF_INIT(BUF_SMALL), id = BUF_INIT(BUF_LINE),
                origin = BUF_INIT(BUF_LINE);
-    struct str rest, line;
     int result = deletions_read(im->history, &text, e);
+    struct str rest = buf_str(&text), line;
 
-    for (rest = buf_str(&text); rest.n > 0;) {
-        struct str parts, prefix;
+    while (deletions_next(&rest, &session, &id, &line)) {
+        struct str parts = json_text(json_get(line, "origin"), &origin),
+                   there = str_cut(&parts, '/');
 
-        line = str_cut(&rest, '\n');
-        if (!deletion_parse(line, &session, &name))
-            continue;
-        buf_add_byte(&session, '/');
-        prefix = buf_str(&session);
-        buf_clear(&origin);
-        buf_add_str(&origin, prefix);
-        buf_add_str(&origin, buf_str(&name));
-        hash_map_add(&im->erased, buf_str(&origin));
-        parts = json_text(json_get(line, "origin"), &origin);
-        for (prefix = str_cut(&parts, '/'); parts.p;) {
-            buf_set(&name, prefix);
-            buf_add_byte(&name, '/');
-            buf_add_str(&name, str_cut(&parts, '+'));
-            hash_map_add(&im->erased, buf_str(&name));
-        }
+        (void)mark_of(im, known_key(buf_str(&session), buf_str(&id), MARK_ERASED));
+        while (parts.p)
+            (void)mark_of(im, known_key(there, str_cut(&parts, '+'), MARK_ERASED));
     }
     buf_release(&text);
     buf_release(&session);
-    buf_release(&name);
+    buf_release(&id);
     buf_release(&origin);
     return result;
 }
@@ -386,23 +375,17 @@ static int read_erased(struct import *im, struct err *e)
 /* Returns whether a part of a session, or the message with that id, was erased. */
 static bool is_part_erased(const struct import *im, struct str session, struct str part)
 {
-    struct buf name = BUF_INIT(BUF_LINE);
-    bool erased;
-
-    buf_addf(&name, "%.*s/%.*s", (int)session.n, session.p, (int)part.n, part.p);
-    erased = hash_map_find(&im->erased, buf_str(&name)) != NULL;
-    buf_release(&name);
-    return erased;
+    return known_find(&im->marks, known_key(session, part, MARK_ERASED)) != NULL;
 }
 
 /* Returns whether a message was erased from the history: all parts of its origin, or its id. */
 static bool is_erased(const struct import *im, struct str origin, struct str id)
 {
     struct str parts = origin, session = str_cut(&parts, '/');
-    bool all = true;
+    bool all = parts.p != NULL;
 
-    if (im->erased.count == 0 || is_part_erased(im, session, id))
-        return im->erased.count > 0;
+    if (is_part_erased(im, session, id))
+        return true;
     while (all && parts.p)
         all = is_part_erased(im, session, str_cut(&parts, '+'));
     return all;
@@ -1420,7 +1403,6 @@ void import_free(struct import *im)
     free(im->takers);
     hash_map_release(&im->ids);
     hash_map_release(&im->postponed);
-    hash_map_release(&im->erased);
     hash_map_release(&im->begun);
     free(im->beginnings);
     free(im->imported);
