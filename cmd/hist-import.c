@@ -290,20 +290,30 @@ static void close_import(struct run *r)
         import_cache_store(r->cache, r->all);
 }
 
-static void load_importers(struct run *r, const char *self)
+/* Loads the importers, or the one of this name: each costs some of the time in which the program
+ * starts. */
+static void load_importers(struct run *r, const char *self, const char *only)
+{
+    r->files.failed = report_failure;
+    r->files.arg = r;
+    r->importers = import_files_load(&r->files, self, only);
+    r->options.importers = r->importers;
+}
+
+/* Ends the program unless the format that was named is known. */
+static void choose_format(struct run *r, const char *self)
 {
     struct buf names = BUF_INIT(BUF_SMALL);
 
-    r->files.failed = report_failure;
-    r->files.arg = r;
-    r->importers = import_files_load(&r->files, self);
-    r->options.importers = r->importers;
+    load_importers(r, self, r->format_name);
     if (r->format_name)
         r->format = importers_named(r->importers, r->format_name);
-    importers_names(r->importers, &names);
-    if (r->format_name && !r->format)
+    if (r->format_name && !r->format) {
+        importers_free(r->importers);
+        load_importers(r, self, NULL);
+        importers_names(r->importers, &names);
         die_usage("unknown format '%s': known are %s", r->format_name, buf_c(&names));
-    buf_release(&names);
+    }
 }
 
 static void parse_sources(struct run *r, struct opt_parser *args)
@@ -392,13 +402,16 @@ static void hint(struct run *r)
  * the exit status. */
 static int print_resume(struct run *r, const char *self)
 {
-    struct buf command = BUF_INIT(BUF_SMALL);
+    struct buf command = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
+    struct str rest = str_of(r->resumed);
 
-    load_importers(r, self);
+    buf_add_str(&name, str_cut(&rest, ':'));
+    load_importers(r, self, buf_c(&name));
     out_start(&r->out, COLOR_NEVER);
     if (importers_resume(r->importers, str_of(r->resumed), &command))
         out_text(&r->out, buf_str(&command));
     buf_release(&command);
+    buf_release(&name);
     importers_free(r->importers);
     import_files_release(&r->files);
     return out_close(&r->out, r->status);
@@ -430,7 +443,7 @@ int main(int argc, char **argv)
     if (r.resumed)
         return print_resume(&r, argv[0]);
     check_options(&r, count);
-    load_importers(&r, argv[0]);
+    choose_format(&r, argv[0]);
     r.options.foreign = r.options.waits = r.scan;
     r.choice.common = args.common;
     h = choose_open(&r.choice, &(struct choose_want){.use = CHOOSE_STORE,

@@ -59,9 +59,9 @@ void import_files_sort(struct import_files *f);
 void import_files_release(struct import_files *f);
 
 /* Loads the scripts in the user's directory of importers, and those that came with the program that
- * was started as `self`; of two with the same name the user's own counts. `failed` is called for
- * each that cannot be used. The caller frees the result. */
-struct importers *import_files_load(struct import_files *f, const char *self);
+ * was started as `self`, or only the one of that name; of two with the same name the user's own
+ * counts. `failed` is called for each that cannot be used. The caller frees the result. */
+struct importers *import_files_load(struct import_files *f, const char *self, const char *only);
 /* Returns a checksum of these scripts. */
 uint64_t import_files_key(const struct import_files *f);
 
