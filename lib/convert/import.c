@@ -337,15 +337,17 @@ static size_t known_line(const struct import *im, struct str session, struct str
     return found ? found->line : 0;
 }
 
-/* Returns whether all parts of an origin are known. */
-static bool is_origin_known(const struct import *im, struct str origin)
+/* Returns the mark of the first part of an origin, or NULL unless all of its parts are known. */
+static const struct mark *find_origin(const struct import *im, struct str origin)
 {
     struct str parts = origin, session = str_cut(&parts, '/');
-    bool known = true;
+    const struct mark *first = NULL, *mark = NULL;
 
-    while (known && parts.p)
-        known = known_line(im, session, str_cut(&parts, '+')) > 0;
-    return known;
+    do {
+        mark = known_find(&im->marks, known_key(session, str_cut(&parts, '+'), MARK_PART));
+        first = first ? first : mark;
+    } while (mark && mark->line > 0 && parts.p);
+    return mark && mark->line > 0 ? first : NULL;
 }
 
 /* Reads what was erased: the ids of lines, and the parts of their origins. Returns 0, or -1 with *e
@@ -1067,14 +1069,12 @@ static uint32_t version_of_given(const struct import_message *m)
     return version;
 }
 
-/* Returns whether a record whose parts are known says something else than before. A version that
- * the history has had is no change: a file may have several, and they stay. */
+/* Returns whether a record whose parts are known, the first one with this mark, says something else
+ * than before. A version that the history has had is no change: a file may have several, and they
+ * stay. */
 static bool find_changed(const struct import *im, const struct import_message *m,
-                         struct earlier *was)
+                         const struct mark *part, struct earlier *was)
 {
-    struct str parts = buf_str(&m->origin), session = str_cut(&parts, '/');
-    const struct mark *part =
-        known_find(&im->marks, known_key(session, str_cut(&parts, '+'), MARK_PART));
     uint32_t version = version_of_given(m);
     struct buf scratch = BUF_INIT(BUF_LINE);
     bool changed;
@@ -1206,6 +1206,7 @@ int import_give(struct source *s, struct import_message *m, struct err *e)
 {
     struct import *im = import_is_empty(m) ? NULL : taker_of(s, buf_str(&m->session));
     struct earlier was = {BUF_INIT(BUF_LINE), MESSAGE_INIT};
+    const struct mark *part;
     int result = 0;
 
     s->yielded = s->yielded || !import_is_empty(m);
@@ -1213,9 +1214,10 @@ int import_give(struct source *s, struct import_message *m, struct err *e)
         return 0;
     report_message(s);
     hash_map_add(&s->import->given, buf_str(&m->session));
-    if (!is_origin_known(im, buf_str(&m->origin))) {
+    part = find_origin(im, buf_str(&m->origin));
+    if (!part) {
         result = give_new(im, s, m, NULL, e);
-    } else if (find_changed(im, m, &was)) {
+    } else if (find_changed(im, m, part, &was)) {
         replace_earlier(m, &was);
         result = give_new(im, s, m, &was, e);
     } else {
