@@ -22,7 +22,16 @@
 #include "chathist/convert/import.h"
 #include "chathist/convert/import_script.h"
 
-enum { KEY_SCAN = OPT_LONG, KEY_ALL, KEY_MOVE, KEY_SUBAGENTS, KEY_AGAIN, KEY_HINT, KEY_DRY_RUN };
+enum {
+    KEY_SCAN = OPT_LONG,
+    KEY_ALL,
+    KEY_MOVE,
+    KEY_SUBAGENTS,
+    KEY_AGAIN,
+    KEY_HINT,
+    KEY_RESUME,
+    KEY_DRY_RUN
+};
 
 static const struct opt options[] = {
     {'f', "format", OPT_WORD, "lines|" IMPORTERS, "the format of the files; default: recognise it"},
@@ -35,7 +44,8 @@ static const struct opt options[] = {
     {KEY_SUBAGENTS, "subagents", OPT_FLAG, NULL,
      "import messages of subagents, too, as separate sessions"},
     {KEY_AGAIN, "again", OPT_FLAG, NULL, "import also messages that were erased here"},
-    {KEY_HINT, "hint", OPT_FLAG, NULL, NULL}, /* for cli/import_hint */
+    {KEY_HINT, "hint", OPT_FLAG, NULL, NULL},        /* for cli/import_hint */
+    {KEY_RESUME, "resume", OPT_SESSION, NULL, NULL}, /* for cli/resume_command */
     {KEY_DRY_RUN, "dry-run", OPT_FLAG, NULL,
      "store nothing, list the files and their new messages"},
     {'v', "verbose", OPT_FLAG, NULL, "print the result for each file"},
@@ -57,6 +67,7 @@ struct run {
     struct importers *importers;
     struct out out;
     const char *format_name;
+    const char *resumed;                /* only print the command that continues this session */
     const struct import_format *format; /* NULL: recognise it */
     struct import_options options;
     bool scan, all, move, hint, verbose, json, quiet, progress;
@@ -279,20 +290,30 @@ static void close_import(struct run *r)
         import_cache_store(r->cache, r->all);
 }
 
-static void load_importers(struct run *r, const char *self)
+/* Loads the importers, or the one of this name: each costs some of the time in which the program
+ * starts. */
+static void load_importers(struct run *r, const char *self, const char *only)
+{
+    r->files.failed = report_failure;
+    r->files.arg = r;
+    r->importers = import_files_load(&r->files, self, only);
+    r->options.importers = r->importers;
+}
+
+/* Ends the program unless the format that was named is known. */
+static void choose_format(struct run *r, const char *self)
 {
     struct buf names = BUF_INIT(BUF_SMALL);
 
-    r->files.failed = report_failure;
-    r->files.arg = r;
-    r->importers = import_files_load(&r->files, self);
-    r->options.importers = r->importers;
+    load_importers(r, self, r->format_name);
     if (r->format_name)
         r->format = importers_named(r->importers, r->format_name);
-    importers_names(r->importers, &names);
-    if (r->format_name && !r->format)
+    if (r->format_name && !r->format) {
+        importers_free(r->importers);
+        load_importers(r, self, NULL);
+        importers_names(r->importers, &names);
         die_usage("unknown format '%s': known are %s", r->format_name, buf_c(&names));
-    buf_release(&names);
+    }
 }
 
 static void parse_sources(struct run *r, struct opt_parser *args)
@@ -311,6 +332,8 @@ static void parse_sources(struct run *r, struct opt_parser *args)
         r->verbose |= key == 'v';
         if (key == 'f')
             r->format_name = value;
+        if (key == KEY_RESUME)
+            r->resumed = value;
     }
     r->json = args->common.json;
     r->quiet = args->common.quiet;
@@ -375,6 +398,25 @@ static void hint(struct run *r)
         print_hint(r, counted);
 }
 
+/* Prints the command that continues a session in the program it came from, if there is one. Returns
+ * the exit status. */
+static int print_resume(struct run *r, const char *self)
+{
+    struct buf command = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
+    struct str rest = str_of(r->resumed);
+
+    buf_add_str(&name, str_cut(&rest, ':'));
+    load_importers(r, self, buf_c(&name));
+    out_start(&r->out, COLOR_NEVER);
+    if (importers_resume(r->importers, str_of(r->resumed), &command))
+        out_text(&r->out, buf_str(&command));
+    buf_release(&command);
+    buf_release(&name);
+    importers_free(r->importers);
+    import_files_release(&r->files);
+    return out_close(&r->out, r->status);
+}
+
 /* Ends the program if options contradict each other. */
 static void check_options(const struct run *r, size_t files)
 {
@@ -398,8 +440,10 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     parse_sources(&r, &args);
     names = opt_operands(&args, &count);
+    if (r.resumed)
+        return print_resume(&r, argv[0]);
     check_options(&r, count);
-    load_importers(&r, argv[0]);
+    choose_format(&r, argv[0]);
     r.options.foreign = r.options.waits = r.scan;
     r.choice.common = args.common;
     h = choose_open(&r.choice, &(struct choose_want){.use = CHOOSE_STORE,

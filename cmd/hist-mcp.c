@@ -46,7 +46,8 @@ static const struct program program = {"hist-mcp", "let agents search the histor
     "," PROPERTY("until", "string", "only of this time or earlier")
 #define LANGUAGE                                                                                   \
     "Words are wanted in any order and as parts of words; \\\"a phrase\\\" as it is; -word not. "  \
-    "Fields: role:user, tool:bash, file:main.c, model:gpt, repo:shop, title:nginx, since:7d."
+    "Fields: role:user, tool:bash, file:main.c, model:gpt, from:codex, repo:shop, "                \
+    "title:nginx, since:7d."
 
 enum tool { TOOL_SEARCH, TOOL_SESSIONS, TOOL_SHOW, TOOL_FILES };
 

@@ -59,6 +59,7 @@ void brief_settle(struct brief *b, bool json, bool lines)
 void brief_release(struct brief *b)
 {
     redactor_free(b->redactor);
+    words_release(&b->excluded);
     hash_map_release(&b->own_sessions);
     hash_map_release(&b->others);
 }
@@ -85,7 +86,10 @@ bool brief_wants(struct brief *b, const struct history *h, struct str session)
 {
     if (b->except && str_eq_c(session, b->except))
         return false;
-    if (b->own && h && config_excludes(b->config, str_of(h->path), NULL) != 0)
+    if (b->own && !b->listed)
+        b->closed = config_excluded(b->config, &b->excluded, NULL) < 0;
+    b->listed = true;
+    if (b->own && h && (b->closed || config_excludes(&b->excluded, str_of(h->path))))
         return false;
     return !b->own || !h || h->mark.from == 0 || is_users_own(b, h, session);
 }

@@ -646,25 +646,35 @@ static bool is_below(struct str path, const char *dir)
     return str_starts(path, top) && (path.n == top.n || path.p[top.n] == '/');
 }
 
-int config_excludes(const struct config *c, struct str path, struct err *e)
+int config_excluded(const struct config *c, struct words *paths, struct err *e)
 {
     const char *text = c->value[SETTING_IMPORT_EXCLUDE];
-    struct words paths = {0};
-    int result = text ? words_split(&paths, str_of(text), e) : 0;
+    struct words named = {0};
+    int result = text ? words_split(&named, str_of(text), e) : 0;
 
-    for (size_t i = 0; result == 0 && i < paths.count; i++) {
-        char *dir = user_path(c, paths.at[i]), *real = dir ? path_real(dir, NULL) : NULL;
+    for (size_t i = 0; result == 0 && i < named.count; i++) {
+        char *dir = user_path(c, named.at[i]), *real = dir ? path_real(dir, NULL) : NULL;
 
         if (!dir)
             result = bad_value(c, SETTING_IMPORT_EXCLUDE,
                                "a list of paths that begin with '/' or '~/'", e);
         else
-            result = is_below(path, dir) || (real && is_below(path, real));
+            words_add(paths, str_of(dir));
+        if (real)
+            words_add(paths, str_of(real));
         free(dir);
         free(real);
     }
-    words_release(&paths);
+    words_release(&named);
     return result;
+}
+
+bool config_excludes(const struct words *paths, struct str path)
+{
+    for (size_t i = 0; i < paths->count; i++)
+        if (is_below(path, paths->at[i]))
+            return true;
+    return false;
 }
 
 /* Returns the path of the file of prices; NULL with *e set; or NULL alone if no file is named and

@@ -156,7 +156,7 @@ static void delete_line(void *arg, struct rewrite *r, const struct line *l)
     if (!place || !o->goes[*place])
         rewrite_keep(r, l);
     else
-        rewrite_erase(r, &o->message);
+        rewrite_erase(r, &o->message, false);
 }
 
 /* Called at the end of a rewrite: sessions that were not chosen by name are kept if they were

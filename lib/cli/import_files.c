@@ -40,12 +40,8 @@ static void set_stamp(struct import_stamp *s, const char *path, const struct sta
 static void add_file(struct import_files *f, const char *path, bool named, const struct stat *st)
 {
     struct import_file file = {.named = named};
-    struct err e = ERR_INIT;
-    int excluded = f->scanned ? config_excludes(f->scanned, str_of(path), &e) : 0;
 
-    if (excluded < 0)
-        die_err(&e);
-    if (excluded)
+    if (config_excludes(&f->excluded, str_of(path)))
         return;
     if (st)
         set_stamp(&file.stamp, path, st);
@@ -166,6 +162,7 @@ void import_files_release(struct import_files *f)
     }
     free(f->at);
     hash_map_release(&f->seen);
+    words_release(&f->excluded);
     *f = (struct import_files){0};
 }
 
@@ -220,8 +217,10 @@ bool import_files_scan(struct import_files *f, const struct config *c, const str
     struct hash_map done = {0};
     size_t before = f->places;
     const char *place;
+    struct err e = ERR_INIT;
 
-    f->scanned = c;
+    if (config_excluded(c, &f->excluded, &e) < 0)
+        die_err(&e);
     for (size_t n = 0; (place = importers_place(all, only, n)); n++) {
         struct buf path = BUF_INIT(BUF_SMALL);
         bool relative = !strchr("/~$", *place);
@@ -239,28 +238,29 @@ bool import_files_scan(struct import_files *f, const struct config *c, const str
         buf_release(&path);
     }
     hash_map_release(&done);
-    f->scanned = NULL;
     return f->places > before;
 }
 
 /* ---- importers ---- */
 
-/* Adds the scripts of a directory, which need not exist. */
-static void add_importers(struct import_files *f, struct importers *all, const char *dir)
+/* Adds the scripts of a directory, which need not exist, or the one that is named `only`. */
+static void add_importers(struct import_files *f, struct importers *all, const char *dir,
+                          const char *only)
 {
     struct dirent **entries;
     int count = scandir(dir, &entries, NULL, alphasort);
 
     for (int i = 0; i < count; i++) {
-        struct str name = str_of(entries[i]->d_name);
+        struct str name = str_of(entries[i]->d_name), base = name;
         struct buf text = BUF_INIT(BUF_SMALL);
         struct err e = ERR_INIT;
         char *path = path_join(dir, entries[i]->d_name);
         int fd = -1;
 
-        if (entries[i]->d_name[0] != '.' && str_ends(name, STR(".lua"))) {
+        base.n -= str_ends(name, STR(".lua")) ? 4 : 0;
+        if (entries[i]->d_name[0] != '.' && base.n < name.n && (!only || str_eq_c(base, only))) {
             fd = config_open(path, &e);
-            entries[i]->d_name[name.n - 4] = '\0';
+            entries[i]->d_name[base.n] = '\0';
             if (fd >= 0 && file_read_all(fd, &text) < 0)
                 (void)err_sys(&e, errno, "cannot read '%s'", path);
             f->key = hash64(buf_str(&text), f->key);
@@ -305,7 +305,8 @@ static char *program_path(const char *self)
 
 /* Adds the scripts that came with a program: in the folder of a build they are beside it, and
  * `make install` puts them into share. */
-static void add_shared(struct import_files *f, struct importers *all, const char *program)
+static void add_shared(struct import_files *f, struct importers *all, const char *program,
+                       const char *only)
 {
     static const char *const places[] = {"importers",
                                          "../share/" PROGRAM_PREFIX "chathist/importers"};
@@ -314,25 +315,25 @@ static void add_shared(struct import_files *f, struct importers *all, const char
     for (size_t i = 0; i < sizeof places / sizeof(char *); i++) {
         char *path = path_join(dir, places[i]);
 
-        add_importers(f, all, path);
+        add_importers(f, all, path, only);
         free(path);
     }
     free(dir);
 }
 
-struct importers *import_files_load(struct import_files *f, const char *self)
+struct importers *import_files_load(struct import_files *f, const char *self, const char *only)
 {
     struct importers *all = importers_new();
     char *own = config_user_file("importers"), *program = program_path(self), *real;
 
     if (own)
-        add_importers(f, all, own);
+        add_importers(f, all, own, only);
     if (program)
-        add_shared(f, all, program);
+        add_shared(f, all, program, only);
     /* The program may have been started through a link. */
     real = program ? path_real(program, NULL) : NULL;
     if (real && strcmp(real, program) != 0)
-        add_shared(f, all, real);
+        add_shared(f, all, real, only);
     free(own);
     free(program);
     free(real);

@@ -69,7 +69,10 @@ static size_t place_of(struct import_places *p, struct history h)
 void import_places_open(struct import_places *p)
 {
     struct histories all = {0};
+    struct err e = ERR_INIT;
 
+    if (config_excluded(&p->choice->config, &p->excluded, &e) < 0)
+        die_err(&e);
     p->here = add_place(p, &p->choice->histories.at[0], false);
     p->own = p->here;
     if (p->choice->config.data_home)
@@ -129,12 +132,7 @@ static size_t find_place(struct import_places *p, struct str cwd)
  * directory is excluded. A directory of another system has no history. */
 static size_t find_home(struct import_places *p, struct str cwd)
 {
-    struct err e = ERR_INIT;
-    int excluded = config_excludes(&p->choice->config, cwd, &e);
-
-    if (excluded < 0)
-        die_err(&e);
-    if (excluded)
+    if (config_excludes(&p->excluded, cwd))
         return NONE;
     /* What /proc says is about this process. */
     return cwd.n > 0 && cwd.p[0] == '/' && !str_starts(cwd, STR("/proc/")) ? find_place(p, cwd)
@@ -436,6 +434,7 @@ void import_places_release(struct import_places *p)
         hash_map_release(&place->strays);
         free(place);
     }
+    words_release(&p->excluded);
     free(p->at);
     free(p->homes);
     free(p->chosen);

@@ -1,19 +1,28 @@
 #include "chathist/cli/resume_command.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "chathist/base/path.h"
 #include "chathist/base/process.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/import_files.h"
 #include "chathist/history/thread.h"
 
-/* An importer that cannot be used may not be the one that is wanted. */
-static void report_importer(void *arg, struct err *e)
+/* Asks hist-import, which has the importers, for the command without its directory: nothing if there
+ * is none. Returns 0, or -1 with *e set. */
+static int ask_importers(const char *self, struct str id, struct buf *command, struct err *e)
 {
-    (void)arg;
-    warn_err(e);
-    err_release(e);
+    struct words argv = {0};
+    char *program = path_beside(self, PROGRAM_PREFIX "hist-import");
+    int status;
+
+    words_add(&argv, str_of(program));
+    words_add_option(&argv, "--resume=", id);
+    status = process_read(argv.at, NULL, command, -1, e);
+    words_release(&argv);
+    free(program);
+    return status < 0 ? -1 : 0;
 }
 
 /* Finds the first directory of the lines, and whether one was imported from the session that the id
@@ -57,11 +66,9 @@ static void add_directory(struct buf *out, const struct buf *directory, struct s
 int resume_command(struct buf *out, const struct history *h, struct str id, const char *self,
                    struct err *e)
 {
-    struct import_files files = {.failed = report_importer};
-    struct importers *importers = import_files_load(&files, self);
-    struct buf directory = BUF_INIT(BUF_LINE), command = BUF_INIT(BUF_SMALL);
-    bool possible = importers_resume(importers, id, &command), imported;
+    struct buf directory = BUF_INIT(BUF_LINE), command = BUF_INIT(BUF_LINE);
     struct thread t;
+    bool imported;
     int result = thread_find(&t, h, id, true, e);
 
     if (result == 0) {
@@ -71,18 +78,18 @@ int resume_command(struct buf *out, const struct history *h, struct str id, cons
             result =
                 err_set(e, ERR_ABSENT, "session '%.*s' was not imported: no other program has it",
                         (int)id.n, id.p);
-        else if (!possible)
-            result = err_set(e, ERR_ABSENT,
-                             "session '%.*s' cannot be continued where it was imported from",
-                             (int)id.n, id.p);
     }
+    if (result == 0)
+        result = ask_importers(self, id, &command, e);
+    if (result == 0 && command.len == 0)
+        result =
+            err_set(e, ERR_ABSENT, "session '%.*s' cannot be continued where it was imported from",
+                    (int)id.n, id.p);
     if (result == 0) {
         add_directory(out, &directory, id);
         buf_add_str(out, buf_str(&command));
     }
     buf_release(&directory);
     buf_release(&command);
-    importers_free(importers);
-    import_files_release(&files);
     return result;
 }

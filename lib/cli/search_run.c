@@ -987,7 +987,7 @@ static void report_unused(const struct search_run *r)
             warnf("no answer is from the model '%.*s'", (int)models->at[i].n, models->at[i].p);
     for (size_t i = 0; i < tools->count; i++)
         if (!any_has(r, &f, &f.tools, tools->at[i]))
-            warnf("no message was imported from '%.*s'", (int)tools->at[i].n, tools->at[i].p);
+            warnf("no message is from '%.*s'", (int)tools->at[i].n, tools->at[i].p);
 }
 
 /* Returns whether sessions hold all texts, if no message does and that can be. */

@@ -58,8 +58,8 @@ struct mark {
     };
 };
 
-/* What a mark stands for, the seed of its hash. The last two exist once there is a line in our own
- * form, and in a dry run. */
+/* What a mark stands for, the seed of its hash. MARK_SESSION_ID and
+ * MARK_LINE exist once there is a line in our own form, and in a dry run. */
 enum mark_kind {
     MARK_PART,       /* a part of an origin: its session and the part */
     MARK_BEGINNING,  /* the texts from the beginning of a session */
@@ -67,6 +67,7 @@ enum mark_kind {
     MARK_VERSION,    /* a part of an origin and the version of a line that has it no more */
     MARK_SESSION_ID, /* the session and the id of a line */
     MARK_LINE,       /* equal lines */
+    MARK_ERASED, /* the session and the id of a line, or a part of its origin, that was erased */
 };
 
 /* The texts of a session so far. */
@@ -111,7 +112,6 @@ struct import {
     size_t imported_cap;
     struct thread *threads; /* of `source`, if it has whole conversations */
     size_t threads_count, threads_cap;
-    struct hash_map erased;        /* ids and parts of origins, each after its session and a `/` */
     struct hash_map session_names; /* -> sessions, as many as it has keys */
     struct session *sessions;
     size_t sessions_cap;
@@ -337,48 +337,39 @@ static size_t known_line(const struct import *im, struct str session, struct str
     return found ? found->line : 0;
 }
 
-/* Returns whether all parts of an origin are known. */
-static bool is_origin_known(const struct import *im, struct str origin)
+/* Returns the mark of the first part of an origin, or NULL unless all of its parts are known. */
+static const struct mark *find_origin(const struct import *im, struct str origin)
 {
     struct str parts = origin, session = str_cut(&parts, '/');
-    bool known = true;
+    const struct mark *first = NULL, *mark = NULL;
 
-    while (known && parts.p)
-        known = known_line(im, session, str_cut(&parts, '+')) > 0;
-    return known;
+    do {
+        mark = known_find(&im->marks, known_key(session, str_cut(&parts, '+'), MARK_PART));
+        first = first ? first : mark;
+    } while (mark && mark->line > 0 && parts.p);
+    return mark && mark->line > 0 ? first : NULL;
 }
 
-/* Reads the ids of erased lines. Returns 0, or -1 with *e set. */
+/* Reads what was erased: the ids of lines, and the parts of their origins. Returns 0, or -1 with *e
+ * set. */
 static int read_erased(struct import *im, struct err *e)
 {
-    struct buf text = BUF_INIT(SIZE_MAX), session = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_LINE),
+    struct buf text = BUF_INIT(SIZE_MAX), session = BUF_INIT(BUF_SMALL), id = BUF_INIT(BUF_LINE),
                origin = BUF_INIT(BUF_LINE);
-    struct str rest, line;
     int result = deletions_read(im->history, &text, e);
+    struct str rest = buf_str(&text), line;
 
-    for (rest = buf_str(&text); rest.n > 0;) {
-        struct str parts, prefix;
+    while (deletions_next(&rest, &session, &id, &line)) {
+        struct str parts = json_text(json_get(line, "origin"), &origin),
+                   there = str_cut(&parts, '/');
 
-        line = str_cut(&rest, '\n');
-        if (!deletion_parse(line, &session, &name))
-            continue;
-        buf_add_byte(&session, '/');
-        prefix = buf_str(&session);
-        buf_clear(&origin);
-        buf_add_str(&origin, prefix);
-        buf_add_str(&origin, buf_str(&name));
-        hash_map_add(&im->erased, buf_str(&origin));
-        parts = json_text(json_get(line, "origin"), &origin);
-        for (prefix = str_cut(&parts, '/'); parts.p;) {
-            buf_set(&name, prefix);
-            buf_add_byte(&name, '/');
-            buf_add_str(&name, str_cut(&parts, '+'));
-            hash_map_add(&im->erased, buf_str(&name));
-        }
+        (void)mark_of(im, known_key(buf_str(&session), buf_str(&id), MARK_ERASED));
+        while (parts.p)
+            (void)mark_of(im, known_key(there, str_cut(&parts, '+'), MARK_ERASED));
     }
     buf_release(&text);
     buf_release(&session);
-    buf_release(&name);
+    buf_release(&id);
     buf_release(&origin);
     return result;
 }
@@ -386,23 +377,17 @@ static int read_erased(struct import *im, struct err *e)
 /* Returns whether a part of a session, or the message with that id, was erased. */
 static bool is_part_erased(const struct import *im, struct str session, struct str part)
 {
-    struct buf name = BUF_INIT(BUF_LINE);
-    bool erased;
-
-    buf_addf(&name, "%.*s/%.*s", (int)session.n, session.p, (int)part.n, part.p);
-    erased = hash_map_find(&im->erased, buf_str(&name)) != NULL;
-    buf_release(&name);
-    return erased;
+    return known_find(&im->marks, known_key(session, part, MARK_ERASED)) != NULL;
 }
 
 /* Returns whether a message was erased from the history: all parts of its origin, or its id. */
 static bool is_erased(const struct import *im, struct str origin, struct str id)
 {
     struct str parts = origin, session = str_cut(&parts, '/');
-    bool all = true;
+    bool all = parts.p != NULL;
 
-    if (im->erased.count == 0 || is_part_erased(im, session, id))
-        return im->erased.count > 0;
+    if (is_part_erased(im, session, id))
+        return true;
     while (all && parts.p)
         all = is_part_erased(im, session, str_cut(&parts, '+'));
     return all;
@@ -985,10 +970,12 @@ int import_give_line(struct source *source, const struct message *m, struct err 
 
 /* ---- messages of other programs ---- */
 
-/* Appends an id that no other imported message has. */
-static void add_id(const struct import *im, struct str origin, struct buf *id)
+/* Appends an id that no other imported message has; for a record that changed, none that was erased
+ * either. */
+static void add_id(const struct import *im, struct str origin, bool changed, struct buf *id)
 {
     struct buf seed = BUF_INIT(BUF_LINE);
+    struct str parts = origin, session = str_cut(&parts, '/');
     int64_t ms = im->source->said > 0 ? im->source->said / 1000 : 0;
 
     buf_add_str(&seed, origin);
@@ -998,7 +985,8 @@ static void add_id(const struct import *im, struct str origin, struct buf *id)
         buf_clear(id);
         buf_addf(id, "%" PRId64 "-%08" PRIx32, ms, (uint32_t)hash);
         buf_add_byte(&seed, '+');
-    } while (hash_map_find(&im->ids, buf_str(id)));
+    } while (hash_map_find(&im->ids, buf_str(id)) ||
+             (changed && is_part_erased(im, session, buf_str(id))));
     buf_release(&seed);
 }
 
@@ -1081,14 +1069,12 @@ static uint32_t version_of_given(const struct import_message *m)
     return version;
 }
 
-/* Returns whether a record whose parts are known says something else than before. A version that
- * the history has had is no change: a file may have several, and they stay. */
+/* Returns whether a record whose parts are known, the first one with this mark, says something else
+ * than before. A version that the history has had is no change: a file may have several, and they
+ * stay. */
 static bool find_changed(const struct import *im, const struct import_message *m,
-                         struct earlier *was)
+                         const struct mark *part, struct earlier *was)
 {
-    struct str parts = buf_str(&m->origin), session = str_cut(&parts, '/');
-    const struct mark *part =
-        known_find(&im->marks, known_key(session, str_cut(&parts, '+'), MARK_PART));
     uint32_t version = version_of_given(m);
     struct buf scratch = BUF_INIT(BUF_LINE);
     bool changed;
@@ -1200,9 +1186,10 @@ static int give_new(struct import *im, struct source *s, const struct import_mes
     if (m->time != IMPORT_NO_TIME)
         s->said = m->time;
     draft_init(&d);
-    add_id(im, buf_str(&m->origin), &id);
+    add_id(im, buf_str(&m->origin), was != NULL, &id);
     fill_draft(im, &d, m, was, buf_str(&id));
-    if (is_erased(im, buf_str(&m->origin), buf_str(&id)))
+    /* A session that was moved away and came back has lines whose origins are among the erased. */
+    if (!was && is_erased(im, buf_str(&m->origin), buf_str(&id)))
         count_of(im)->known += m->role != ROLE_OTHER;
     else if (overflow || draft_storable(&d, &why) < 0 || draft_format(&d, &line, &why) < 0)
         import_bad(s, overflow ? "longer than 64 MiB" : err_text(&why));
@@ -1219,6 +1206,7 @@ int import_give(struct source *s, struct import_message *m, struct err *e)
 {
     struct import *im = import_is_empty(m) ? NULL : taker_of(s, buf_str(&m->session));
     struct earlier was = {BUF_INIT(BUF_LINE), MESSAGE_INIT};
+    const struct mark *part;
     int result = 0;
 
     s->yielded = s->yielded || !import_is_empty(m);
@@ -1226,9 +1214,10 @@ int import_give(struct source *s, struct import_message *m, struct err *e)
         return 0;
     report_message(s);
     hash_map_add(&s->import->given, buf_str(&m->session));
-    if (!is_origin_known(im, buf_str(&m->origin))) {
+    part = find_origin(im, buf_str(&m->origin));
+    if (!part) {
         result = give_new(im, s, m, NULL, e);
-    } else if (find_changed(im, m, &was)) {
+    } else if (find_changed(im, m, part, &was)) {
         replace_earlier(m, &was);
         result = give_new(im, s, m, &was, e);
     } else {
@@ -1416,7 +1405,6 @@ void import_free(struct import *im)
     free(im->takers);
     hash_map_release(&im->ids);
     hash_map_release(&im->postponed);
-    hash_map_release(&im->erased);
     hash_map_release(&im->begun);
     free(im->beginnings);
     free(im->imported);

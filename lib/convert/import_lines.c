@@ -10,8 +10,6 @@
 #include "chathist/base/json.h"
 #include "convert/import_reader.h"
 
-/* A file is recognised by one of this many lines. */
-#define HEAD_LINES 50
 /* The beginning of a document. */
 #define DOCUMENT "{\"messages\":["
 
@@ -140,46 +138,23 @@ static bool is_line(struct str object)
     return is;
 }
 
-/* Not every line of a file may be one. */
-static bool has_line(struct str head)
-{
-    struct str value;
-    bool is = false;
-
-    for (int i = 0; i < HEAD_LINES && head.n > 0 && !is; i++)
-        is = json_check(str_cut(&head, '\n'), &value, NULL) && is_line(value);
-    return is;
-}
-
-/* Returns whether the text has the keys of a line. In a string, a quotation mark has a backslash
- * before it, so these matches are keys. */
-static bool has_keys(struct str text)
-{
-    return str_find(text, STR("\"id\"")) && str_find(text, STR("\"session_id\"")) &&
-           str_find(text, STR("\"timestamp\"")) && str_find(text, STR("\"role\""));
-}
-
-/* Returns whether the first element of a document is a line. If it is longer than the head of the
- * file, its keys show that; they come before long texts. */
-static bool is_document(struct str head, size_t begin)
-{
-    struct str next = str_trim((struct str){head.p + begin + 1, head.n - begin - 1}), line, value;
-
-    if (!str_starts(next, STR("{")))
-        return str_eq(next, STR("]}"));
-    line = str_trim(str_cut(&next, '\n'));
-    if (str_ends(line, STR(",")))
-        line.n--;
-    return json_check(line, &value, NULL) ? is_line(value) : has_keys(head);
-}
-
+/* Not every line of a file may be one. A document may be empty. */
 static bool is_lines(struct str head)
 {
-    size_t begin = document_begin(head);
+    struct buf scratch = BUF_INIT(2 * SOURCE_HEAD);
+    struct str rest = head, value;
+    bool is = false;
 
-    if (begin > 0)
-        return is_document(head, begin);
-    return has_line(head) || (str_starts(head, STR("{\"id\":\"")) && has_keys(head));
+    if (document_begin(head) > 0) {
+        is = source_head_value(head, &scratch, &value);
+        value = json_at(json_get(value, "messages"), 0);
+        is = is && (!value.p || is_line(value));
+    } else {
+        for (int i = 0; i < SOURCE_LINES_SEEN && rest.n > 0 && !is; i++)
+            is = source_head_object(&rest, &scratch, &value) && is_line(value);
+    }
+    buf_release(&scratch);
+    return is;
 }
 
 const struct import_format import_lines = {"lines", false, is_lines, read_lines};

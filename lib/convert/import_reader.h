@@ -29,6 +29,8 @@
 #define SOURCE_VALUE_MAX ((size_t)256 << 20)
 /* source_head gives at most this many bytes. */
 #define SOURCE_HEAD ((size_t)64 << 10)
+/* A file of lines is recognised by one of this many. */
+#define SOURCE_LINES_SEEN 50
 
 struct source {
     const char *name;           /* for messages, borrowed; `-` for standard input */
@@ -112,6 +114,13 @@ void source_skip(struct source *s, size_t n);
 int source_rest(struct source *s, struct str *text, struct err *e);
 /* Reads the rest as YAML, and puts its JSON in its place: nothing, if it is no YAML. */
 void source_from_yaml(struct source *s);
+
+/* The beginning of a file as JSON (import_head.c), for which `scratch` has room for twice as much.
+ * The first sets *value to the value that it begins with, or to an array with the first element: what
+ * is cut off is completed. The second cuts a line off, and sets *value to that. Both return false if
+ * there is none, the second one also if it is no object. */
+bool source_head_value(struct str head, struct buf *scratch, struct str *value);
+bool source_head_object(struct str *head, struct buf *scratch, struct str *value);
 
 /* ---- messages ---- */
 

@@ -30,8 +30,6 @@
 #define WORK_STEP 1000
 #define MEMORY_MIN ((size_t)64 << 20)
 #define MEMORY_PER_BYTE 4
-/* A script looks at this many records to recognise a file. */
-#define RECORDS_SEEN 50
 /* The most folders above a file of which a script gets the names. */
 #define FOLDERS_MAX 32
 /* Fewer tokens are taken without a look at the digits. */
@@ -91,7 +89,8 @@ struct state {
     bool overworked;
     uint64_t epoch; /* JSON values of an earlier record are void */
     enum outcome outcome;
-    struct str json, line; /* the record, for the functions that call the script */
+    const char *function;  /* of the head that is called */
+    struct str json, line; /* the record */
     sqlite3_stmt *row;     /* or the row */
     lua_Integer query;     /* of the row: its number */
     struct err *failure;   /* where an error goes that ends the import of the file */
@@ -1528,82 +1527,7 @@ const char *importers_place(const struct importers *all, const struct import_for
 
 /* ---- recognising a file ---- */
 
-/* The position in a JSON text. */
-struct position {
-    char closers[JSON_DEPTH + 1]; /* of the brackets that are open */
-    size_t depth;
-    bool string, escape;
-    bool value; /* the next string is one, and no key */
-};
-
-static void advance(struct position *p, char c)
-{
-    if (p->string) {
-        p->string = p->escape || c != '"';
-        p->escape = !p->escape && c == '\\';
-        return;
-    }
-    p->string = c == '"';
-    if (c == '{' || c == '[')
-        p->closers[p->depth++] = c == '{' ? '}' : ']';
-    else if (c == '}' || c == ']')
-        p->depth -= p->depth > 0;
-    if (c != '"')
-        p->value = c == ':' || (p->value && ascii_is_space(c)) ||
-                   ((c == '[' || c == ',') && p->depth > 0 && p->closers[p->depth - 1] == ']');
-}
-
-/* Appends the string in which a text ends, without the escape or the character that is cut off. */
-static void add_cut_string(struct str text, struct buf *out)
-{
-    size_t end = text.n;
-
-    for (size_t i = 1; i <= 12 && i < text.n; i++)
-        if (text.p[text.n - i] == '\\')
-            end = text.n - i;
-    text.n = end;
-    text.n = utf8_valid(text);
-    buf_add_str(out, text);
-    buf_add_byte(out, '"');
-}
-
-/* Appends the beginning of a JSON text as a whole value: the first value, or an array with its
- * first element. A part that is cut off is left out, except for the string in which it ends. */
-static void complete_json(struct str head, struct buf *out)
-{
-    struct position p = {0};
-    size_t whole = 0, depth = 0; /* up to where it is whole, and the brackets there */
-    bool ended = false;
-
-    for (size_t i = 0; i < head.n && p.depth < JSON_DEPTH && !ended; i++) {
-        char c = head.p[i];
-
-        advance(&p, c);
-        if (p.string || (c != '{' && c != '[' && c != '}' && c != ']' && c != ','))
-            continue;
-        whole = i + (c != ',');
-        depth = p.depth;
-        ended = (c == '}' || c == ']') && (depth == 0 || (depth == 1 && p.closers[0] == ']'));
-    }
-    if (p.string && p.value) {
-        add_cut_string(head, out);
-        depth = p.depth;
-    } else {
-        buf_add(out, head.p, whole);
-    }
-    while (depth > 0)
-        buf_add_byte(out, p.closers[--depth]);
-}
-
-/* Sets *value to the JSON value that the head of a file begins with, whole or completed. */
-static bool begin_json(struct str head, struct buf *scratch, struct str *value)
-{
-    buf_clear(scratch);
-    complete_json(str_trim(head), scratch);
-    return json_check(buf_str(scratch), value, NULL);
-}
-
-/* Pushes what `is` or `record` takes: a text, a JSON value, or for a database the set of its
+/* Pushes what `is` or `record` takes: a row, a text, a JSON value, or for a database the set of its
  * tables. */
 static void push_subject(lua_State *L)
 {
@@ -1616,17 +1540,21 @@ static void push_subject(lua_State *L)
             lua_pushboolean(L, database_has_table(s->database, tables->at[i]));
             lua_setfield(L, -2, tables->at[i]);
         }
+    } else if (s->row) {
+        push_row(L, s->row);
     } else if (s->line.p) {
-        lua_pushlstring(L, s->line.p, s->line.n);
+        push_text(L, s->line);
     } else {
         push_json(L, s->json, s->epoch, 0);
     }
 }
 
-static int call_is(lua_State *L)
+/* Calls a function of the head, which need not have it. */
+static int call_head(lua_State *L)
 {
     (void)push_head(L);
-    (void)lua_getfield(L, -1, "is");
+    if (lua_getfield(L, -1, state_of(L)->function) != LUA_TFUNCTION)
+        return 0;
     push_subject(L);
     lua_call(L, 1, 1);
     return 1;
@@ -1642,7 +1570,8 @@ static int ask_pattern(struct state *s, struct str json, struct str line, struct
     begin_record(s, json.n + line.n);
     s->json = json;
     s->line = line;
-    lua_pushcfunction(L, call_is);
+    s->function = "is";
+    lua_pushcfunction(L, call_head);
     result = call(s, 1, e);
     if (result == 0)
         result = lua_toboolean(L, -1) ? 1 : 0;
@@ -1656,15 +1585,12 @@ static int ask_pattern(struct state *s, struct str json, struct str line, struct
 static int ask_lines(struct state *s, struct str head, struct err *e)
 {
     struct buf scratch = BUF_INIT(2 * SOURCE_HEAD);
+    struct str value;
     int result = 0;
 
-    for (int n = 0; n < RECORDS_SEEN && head.n > 0 && result == 0; n++) {
-        struct str line = str_cut(&head, '\n'), value;
-
-        if (head.p ? json_check(line, &value, NULL) : begin_json(line, &scratch, &value))
-            if (json_type(value) == JSON_OBJECT)
-                result = ask_pattern(s, value, STR_NONE, e);
-    }
+    for (int n = 0; n < SOURCE_LINES_SEEN && head.n > 0 && result == 0; n++)
+        if (source_head_object(&head, &scratch, &value))
+            result = ask_pattern(s, value, STR_NONE, e);
     buf_release(&scratch);
     return result;
 }
@@ -1700,7 +1626,7 @@ static int recognises(struct state *s, const struct importer *i, struct source *
         break;
     case FORM_ELEMENTS:
     case FORM_DOCUMENT:
-        if (json && begin_json(head, &scratch, &value))
+        if (json && source_head_value(head, &scratch, &value))
             result = ask_pattern(s,
                                  i->form == FORM_ELEMENTS && json_type(value) == JSON_ARRAY
                                      ? json_at(value, 0)
@@ -1737,46 +1663,17 @@ int importers_recognise(const struct importers *all, struct source *s, struct st
 
 /* ---- reading a file ---- */
 
-static int call_record(lua_State *L)
+/* Runs a function of the head for one record. Returns 0, or -1 with *e set to end the import of the
+ * file. */
+static int run(struct state *s, const char *function, struct err *e)
 {
-    (void)push_head(L);
-    (void)lua_getfield(L, -1, "record");
-    push_subject(L);
-    lua_call(L, 1, 0);
-    return 0;
-}
-
-static int call_finish(lua_State *L)
-{
-    (void)push_head(L);
-    if (lua_getfield(L, -1, "finish") == LUA_TFUNCTION)
-        lua_call(L, 0, 0);
-    return 0;
-}
-
-/* Calls the function of a query with its row. */
-static int call_row(lua_State *L)
-{
-    struct state *s = state_of(L);
-
-    (void)push_head(L);
-    (void)lua_getfield(L, -1, "queries");
-    (void)lua_geti(L, -1, s->query);
-    (void)lua_geti(L, -1, 2);
-    push_row(L, s->row);
-    lua_call(L, 1, 0);
-    return 0;
-}
-
-/* Runs the script for one record. Returns 0, or -1 with *e set to end the import of the file. */
-static int run(struct state *s, lua_CFunction function, struct err *e)
-{
-    const struct importer *i = s->importer;
+    bool is_record = s->json.p || s->line.p || s->row;
     int result;
 
     begin_record(s, s->json.n + s->line.n);
     s->source->lost = false;
-    lua_pushcfunction(s->L, function);
+    s->function = function;
+    lua_pushcfunction(s->L, call_head);
     result = call(s, 0, e);
     if (result < 0)
         return -1;
@@ -1784,11 +1681,10 @@ static int run(struct state *s, lua_CFunction function, struct err *e)
         import_bad(s->source, lua_tostring(s->L, -1));
     else if (s->source->lost || (s->outcome != DONE && import_has_text(s->source, s->json, false)))
         import_bad(s->source, "its text is of an unknown kind");
-    else if (s->outcome != DONE && function != call_finish &&
-             !import_is_ignored(s->source, s->json))
+    else if (s->outcome != DONE && is_record && !import_is_ignored(s->source, s->json))
         s->source->unread++;
     lua_settop(s->L, 0);
-    return i->form == FORM_ELEMENTS ? facts_end(&s->facts, e) : 0;
+    return s->importer->form == FORM_ELEMENTS ? facts_end(&s->facts, e) : 0;
 }
 
 static int take_json(void *arg, struct str json, struct err *e)
@@ -1796,7 +1692,7 @@ static int take_json(void *arg, struct str json, struct err *e)
     struct state *s = arg;
 
     s->json = json;
-    return run(s, call_record, e);
+    return run(s, "record", e);
 }
 
 static int read_text(struct state *s, struct err *e)
@@ -1806,7 +1702,7 @@ static int read_text(struct state *s, struct err *e)
     while ((got = source_line(s->source, &s->line, e)) > 0) {
         if (!s->line.p)
             import_bad(s->source, "longer than 64 MiB");
-        else if (run(s, call_record, e) < 0)
+        else if (run(s, "record", e) < 0)
             return -1;
     }
     return got;
@@ -1851,13 +1747,15 @@ static int read_document(struct state *s, struct err *e)
     return result;
 }
 
-/* Pushes the next query, or nil. */
+/* Pushes the next query, whose function takes its rows, or nil. */
 static int push_query(lua_State *L)
 {
     (void)push_head(L);
-    (void)lua_getfield(L, -1, "queries");
-    (void)lua_geti(L, -1, ++state_of(L)->query);
-    (void)lua_geti(L, -1, 1);
+    (void)lua_getfield(L, 1, "queries");
+    (void)lua_geti(L, 2, ++state_of(L)->query);
+    (void)lua_geti(L, 3, 2);
+    lua_setfield(L, 1, "record");
+    (void)lua_geti(L, 3, 1);
     return 1;
 }
 
@@ -1867,7 +1765,7 @@ static int read_script_query(struct state *s, const char *sql, struct err *e)
 
     while (got >= 0 && (got = database_step(s->database, s->row, e)) > 0) {
         s->source->number++;
-        got = run(s, call_row, e);
+        got = run(s, "record", e);
     }
     sqlite3_finalize(s->row);
     s->row = NULL;
@@ -1967,7 +1865,7 @@ static int read_script(const struct import_format *f, struct source *source, str
         result = read_source(s, e);
     if (result == 0) {
         s->json = s->line = STR_NONE;
-        result = run(s, call_finish, e);
+        result = run(s, "finish", e);
     }
     if (result == 0) {
         facts_wait(&s->facts);

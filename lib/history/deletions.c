@@ -29,7 +29,7 @@ void deletions_add(struct buf *out, struct str session, struct str id, bool wait
     buf_add_c(out, waits ? ",\"waits\":true}\n" : "}\n");
 }
 
-bool deletions_add_message(struct buf *out, const struct message *m)
+bool deletions_add_message(struct buf *out, const struct message *m, bool moved)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str origin = message_text(m, FIELD_ORIGIN, &scratch);
@@ -37,7 +37,7 @@ bool deletions_add_message(struct buf *out, const struct message *m)
     begin_deletion_line(out, m->session_id, m->id);
     if (origin.p)
         json_add_member(out, "origin", origin);
-    buf_add_c(out, "}\n");
+    buf_add_c(out, moved ? ",\"moved\":true}\n" : "}\n");
     buf_release(&scratch);
     return origin.p != NULL;
 }
@@ -73,18 +73,15 @@ bool deletion_parse(struct str line, struct buf *session, struct buf *id)
            id_session_valid(buf_str(session)) && store_id_valid(buf_str(id));
 }
 
-bool deletions_next(struct str *rest, struct buf *session, struct buf *id, bool *waits)
+bool deletions_next(struct str *rest, struct buf *session, struct buf *id, struct str *line)
 {
     const char *end;
 
     while (rest->n > 0 && (end = memchr(rest->p, '\n', rest->n))) {
-        struct str line = {rest->p, (size_t)(end - rest->p)};
-
-        *rest = str_skip(*rest, line.n + 1);
-        if (deletion_parse(line, session, id)) {
-            *waits = json_is_true(json_get(line, "waits"));
+        *line = (struct str){rest->p, (size_t)(end - rest->p)};
+        *rest = str_skip(*rest, line->n + 1);
+        if (deletion_parse(*line, session, id))
             return true;
-        }
     }
     return false;
 }

@@ -86,8 +86,7 @@ static bool names_file(const struct filter *f, struct str array)
 static bool is_of_tool(const struct filter *f, const struct message *m)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str tool = message_tool(m, &scratch);
-    bool found = tool.p && filter_has(&f->tools, tool);
+    bool found = filter_has(&f->tools, message_tool(m, &scratch));
 
     buf_release(&scratch);
     return found;

@@ -324,6 +324,8 @@ struct str message_tool(const struct message *m, struct buf *scratch)
 {
     struct str origin = message_text(m, FIELD_ORIGIN, scratch), session = str_cut(&origin, '/');
 
+    if (session.n == 0 && m->role != ROLE_OTHER)
+        return STR(MESSAGE_OURS);
     return str_cut(&session, ':');
 }
 

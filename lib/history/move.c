@@ -1,7 +1,7 @@
 #include "chathist/history/move.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "chathist/base/checksum.h"
 #include "chathist/base/memory.h"
@@ -18,9 +18,11 @@ struct move {
     struct history *from, *to;
     const struct hash_map *sessions;
     struct message message;
-    struct buf key;
+    struct buf key, scratch;
     struct hash_map erased; /* from the other history: ids after their sessions */
-    struct hash_map lines;  /* hashes of lines -> counts */
+    struct hash_map left;   /* the same of lines that were moved from there */
+    struct buf line;        /* as the other history gets it */
+    struct hash_map lines;  /* hashes of these lines -> counts */
     /* Of equal lines: how many the other history had or has got, how many of these were met in the
      * present pass through this history, and how many are to be erased. */
     struct line_count {
@@ -63,18 +65,95 @@ static int read_erased(struct move *m, struct err *e)
 {
     struct buf text = BUF_INIT(SIZE_MAX), session = BUF_INIT(BUF_LINE), id = BUF_INIT(BUF_LINE);
     int result = deletions_read(m->to, &text, e);
-    struct str rest = buf_str(&text);
-    bool waits;
+    struct str rest = buf_str(&text), line;
 
-    while (deletions_next(&rest, &session, &id, &waits)) {
+    while (deletions_next(&rest, &session, &id, &line)) {
         set_key(m, buf_str(&session), buf_str(&id));
-        hash_map_add(&m->erased, buf_str(&m->key));
+        hash_map_add(json_is_true(json_get(line, "moved")) ? &m->left : &m->erased,
+                     buf_str(&m->key));
     }
     buf_release(&text);
     buf_release(&session);
     buf_release(&id);
     return result;
 }
+
+/* ---- lines that come back ----
+ *
+ * An id that is in FILE.deleted stays erased, in each copy of that history. So a line that was moved
+ * from there gets another id when it comes back. The new id follows from the old one, so that a move
+ * that was interrupted finds the lines that it has stored. */
+
+/* Adds a string, or the new id if it is the id of a line that comes back. */
+static void add_id(struct move *m, struct str string)
+{
+    struct str rest = json_body(string), time = str_cut(&rest, '-');
+
+    set_key(m, m->message.session_id, json_text(string, &m->scratch));
+    if (!hash_map_find(&m->left, buf_str(&m->key))) {
+        buf_add_str(&m->line, string);
+        return;
+    }
+    do {
+        uint32_t hash = (uint32_t)hash_fnv(buf_str(&m->key));
+
+        buf_set(&m->scratch, time);
+        buf_addf(&m->scratch, "-%08" PRIx32, hash);
+        set_key(m, m->message.session_id, buf_str(&m->scratch));
+    } while (hash_map_find(&m->left, buf_str(&m->key)) ||
+             hash_map_find(&m->erased, buf_str(&m->key)));
+    json_add_string(&m->line, buf_str(&m->scratch));
+}
+
+/* Adds the value of a member that has ids: a string, or an array of them. */
+static void add_ids(struct move *m, struct str value)
+{
+    struct json_iter it = json_iter(value);
+
+    if (json_type(value) == JSON_STRING) {
+        add_id(m, value);
+        return;
+    }
+    buf_add_byte(&m->line, '[');
+    for (bool more = json_next(&it); more; more = json_next(&it)) {
+        if (m->line.data[m->line.len - 1] != '[')
+            buf_add_byte(&m->line, ',');
+        if (json_type(it.value) == JSON_STRING)
+            add_id(m, it.value);
+        else
+            buf_add_str(&m->line, it.value);
+    }
+    buf_add_byte(&m->line, ']');
+}
+
+/* Returns the line of the message as the other history gets it. */
+static struct str moved_line(struct move *m)
+{
+    static const enum field with_ids[] = {FIELD_ID, FIELD_REPLY_TO, FIELD_REPLACES,
+                                          FIELD_FORKED_FROM};
+    struct json_iter it = json_iter(m->message.line);
+
+    if (m->left.count == 0)
+        return m->message.line;
+    buf_set(&m->line, STR("{"));
+    while (json_next(&it)) {
+        bool ids = false;
+
+        for (size_t i = 0; i < sizeof with_ids / sizeof *with_ids && !ids; i++)
+            ids = json_key_is(it.key, field_name(with_ids[i]));
+        buf_addf(&m->line, "%s\"", m->line.len > 1 ? "," : "");
+        buf_add_str(&m->line, it.key);
+        buf_add_c(&m->line, "\":");
+        if (ids && (json_type(it.value) == JSON_STRING || json_type(it.value) == JSON_ARRAY))
+            add_ids(m, it.value);
+        else
+            buf_add_str(&m->line, it.value);
+    }
+    buf_add_byte(&m->line, '}');
+    return buf_str(&m->line);
+}
+
+/* ---- storing ---- */
 
 /* Counts the lines that the other history has, from m->seen on. */
 static int read_other(struct move *m, struct err *e)
@@ -109,18 +188,20 @@ static int make_moved_lines(void *arg, off_t at, struct buf *lines, struct err *
         return -1;
     while (lines->len < BATCH && (got = scan_message(&m->scan, &m->message, NULL, e)) > 0) {
         struct line_count *c;
+        struct str line;
 
         if (!is_moved(m))
             continue;
         set_key(m, m->message.session_id, m->message.id);
         if (hash_map_find(&m->erased, buf_str(&m->key)))
             continue;
-        c = count_of_line(m, m->message.line);
+        line = moved_line(m);
+        c = count_of_line(m, line);
         c->moved++;
         m->moved++;
         if (c->there < c->moved) {
             c->there++;
-            buf_add_str(lines, m->message.line);
+            buf_add_str(lines, line);
             buf_add_byte(lines, '\n');
         }
     }
@@ -145,9 +226,9 @@ static void erase_line(void *arg, struct rewrite *r, const struct line *l)
     struct line_count *c = NULL;
 
     if (!l->too_long && message_parse(&m->message, l->text) && is_moved(m))
-        c = count_of_line(m, m->message.line);
+        c = count_of_line(m, moved_line(m));
     if (c && ++c->met <= c->moved)
-        rewrite_erase(r, &m->message);
+        rewrite_erase(r, &m->message, true);
     else
         rewrite_keep(r, l);
 }
@@ -159,7 +240,9 @@ int history_move(struct history *from, struct history *to, const struct hash_map
                      .to = to,
                      .sessions = sessions,
                      .message = MESSAGE_INIT,
-                     .key = BUF_INIT(SIZE_MAX)};
+                     .key = BUF_INIT(SIZE_MAX),
+                     .scratch = BUF_INIT(BUF_LINE),
+                     .line = BUF_INIT(SIZE_MAX)};
     struct rewriter by = {.arg = &m, .begin = begin_moving, .line = erase_line};
     bool sync = to->sync;
     int result = -1;
@@ -183,7 +266,10 @@ int history_move(struct history *from, struct history *to, const struct hash_map
     *moved = m.moved;
     message_release(&m.message);
     buf_release(&m.key);
+    buf_release(&m.scratch);
+    buf_release(&m.line);
     hash_map_release(&m.erased);
+    hash_map_release(&m.left);
     hash_map_release(&m.lines);
     free(m.counts);
     return result;

@@ -93,11 +93,11 @@ void rewrite_add(struct rewrite *r, struct str text)
     emit(r, STR("\n"));
 }
 
-void rewrite_erase(struct rewrite *r, const struct message *m)
+void rewrite_erase(struct rewrite *r, const struct message *m, bool moved)
 {
     size_t before = r->erased.len;
 
-    if (deletions_add_message(&r->erased, m))
+    if (deletions_add_message(&r->erased, m, moved))
         buf_add_str(&r->imported, str_skip(buf_str(&r->erased), before));
 }
 

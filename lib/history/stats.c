@@ -194,8 +194,6 @@ static void add_to_row(struct stats *s, size_t place, const struct facts *f)
 static struct str group_key(const struct stats *s, enum stats_by by, const struct message *m,
                             const struct facts *f, struct buf *scratch)
 {
-    struct str name;
-
     buf_clear(scratch);
     switch (by) {
     case STATS_MODEL:
@@ -207,8 +205,7 @@ static struct str group_key(const struct stats *s, enum stats_by by, const struc
     case STATS_SESSION:
         return m->session_id;
     case STATS_FROM:
-        name = message_tool(m, scratch);
-        return name.p ? name : STR("chathist");
+        return message_tool(m, scratch);
     case STATS_REPO:
         return s->place;
     default:

@@ -536,10 +536,9 @@ static bool has_dead(const struct merge *m)
 static int read_deletions(struct merge *m, struct err *e)
 {
     struct buf text = BUF_INIT(SIZE_MAX), session = BUF_INIT(BUF_SMALL), id = BUF_INIT(BUF_SMALL);
-    struct str rest;
+    struct str rest, line;
     struct stat st;
     const char *fault;
-    bool waits;
     int missing = 0, result = 0;
     int fd = file_open_regular_at(m->h->dir_fd, m->deleted_path, O_RDONLY, 0, &st, &missing, e);
 
@@ -562,8 +561,9 @@ static int read_deletions(struct merge *m, struct err *e)
         else
             buf_grew(&text, (size_t)got);
         rest = buf_str(&text);
-        while (result == 0 && deletions_next(&rest, &session, &id, &waits))
-            (void)take_deletion(m, buf_str(&session), buf_str(&id), waits);
+        while (result == 0 && deletions_next(&rest, &session, &id, &line))
+            (void)take_deletion(m, buf_str(&session), buf_str(&id),
+                                json_is_true(json_get(line, "waits")));
         m->deleted_end += (off_t)(text.len - rest.n);
     }
     close(fd);

@@ -38,7 +38,7 @@ static size_t import_all(char *history, const char *path, const struct importers
 {
     struct tally tally = {.own = !f || f == importers_named(all, "lines")};
 
-    import_history(history, path, all, f, check_line, &tally);
+    import_history(history, path, all, f, NULL, check_line, &tally);
     return tally.lines;
 }
 

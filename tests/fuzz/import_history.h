@@ -14,9 +14,10 @@ static inline void import_history_warn(void *arg, const char *message)
     demand(*message != '\0');
 }
 
-/* Calls `line` for each new line. `f` is NULL if the format is to be recognised. */
+/* Calls `line` for each new line. `f` is NULL if the format is to be recognised, and `point` if the
+ * file is read from its beginning. */
 static inline void import_history(char *history, const char *path, const struct importers *all,
-                                  const struct import_format *f,
+                                  const struct import_format *f, struct import_point *point,
                                   void (*line)(void *arg, struct str line), void *arg)
 {
     struct history h = {.dir_fd = FILE_CWD,
@@ -34,7 +35,7 @@ static inline void import_history(char *history, const char *path, const struct 
     struct import *im = import_new(&h, &o, &bad, &e);
 
     demand(im != NULL);
-    if (import_file(im, path, f, NULL, &e) < 0)
+    if (import_file(im, path, f, point, &e) < 0)
         demand(*err_text(&e) != '\0');
     err_release(&e);
     demand(import_finish(im, &e) == 0);

@@ -2,7 +2,7 @@
  * import_script: every script of importers/ reads files of changed records. The input is a seed: it
  * chooses one of the fixtures that another program wrote, and how its records are changed, put
  * together and repeated. A file is imported to its end, and what was stored is known when one of
- * four is imported again. A database is changed byte by byte, so that its tables still hold.
+ * four is imported again. A file that has grown is read on as a whole one is read. A database is changed byte by byte, so that its tables still hold.
  *
  * IMPORT_FUZZ_FILES names a directory with more files, such as databases. After each hundred
  * thousand records their number is printed.
@@ -203,12 +203,41 @@ static void check_line(void *arg, struct str line)
 }
 
 /* Returns the number of new lines. */
-static size_t import_one(char *history, const char *path, const struct import_format *f)
+static size_t import_one(char *history, const char *path, struct import_point *point)
 {
     size_t lines = 0;
 
-    import_history(history, path, all, f, check_line, &lines);
+    import_history(history, path, all, NULL, point, check_line, &lines);
     return lines;
+}
+
+/* Imports the file when it has grown to a part of its text, and then the whole of it: from the point
+ * that the first import set, and from the beginning. The history is the same. */
+static void grow(char *history, const char *path, struct str text)
+{
+    struct import_point point = {0};
+    struct str part = {text.p, below(text.n + 1)};
+    struct buf before, once, again;
+
+    while (below(8) > 0 && part.n < text.n && part.n > 0 && part.p[part.n - 1] != '\n')
+        part.n++;
+    scratch_write(path, part);
+    scratch_write(history, STR(""));
+    (void)import_one(history, path, &point);
+    if (point.offset > 0) {
+        before = scratch_read(history);
+        scratch_write(path, text);
+        (void)import_one(history, path, &point);
+        once = scratch_read(history);
+        scratch_write(history, buf_str(&before));
+        (void)import_one(history, path, NULL);
+        again = scratch_read(history);
+        demand(str_eq(buf_str(&once), buf_str(&again)));
+        buf_release(&before);
+        buf_release(&once);
+        buf_release(&again);
+    }
+    buf_release(&point.state);
 }
 
 /* ---- the scripts and the fixtures ---- */
@@ -279,6 +308,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     (void)import_one(history, path, NULL);
     if (below(4) == 0)
         demand(import_one(history, path, NULL) == 0);
+    if (below(2) == 0)
+        grow(history, path, buf_str(&changed));
     if (records / PRINTED > printed / PRINTED)
         fprintf(stderr, "import_script: %" PRIu64 " records\n", records);
     printed = records;

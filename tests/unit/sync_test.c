@@ -111,7 +111,7 @@ static void leave_out(void *arg, struct rewrite *r, const struct line *l)
     if (!message_parse(&parsed, l->text) || !str_eq_c(parsed.session_id, condemned)) {
         rewrite_keep(r, l);
     } else {
-        rewrite_erase(r, &parsed);
+        rewrite_erase(r, &parsed, false);
         note(&deleted, parsed.id);
     }
 }

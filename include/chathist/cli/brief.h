@@ -47,6 +47,8 @@ struct brief {
     size_t most; /* bytes of one line */
     size_t seen; /* lines that were offered */
     struct redactor *redactor;
+    struct words excluded; /* by import.exclude, once brief_wants has listed it */
+    bool listed, closed;   /* closed: the setting cannot be used, so no history is shown */
     /* Sessions that brief_wants was asked about, by their history and id. */
     struct hash_map own_sessions, others;
 };
@@ -59,7 +61,7 @@ void brief_settle(struct brief *b, bool json, bool lines);
 void brief_release(struct brief *b);
 
 /* Returns whether the program prints a session: not that of --except, nor, with --own, one that
- * came with the repository (session_came), or of a repository that is excluded (config_excludes).
+ * came with the repository (session_came), or of a repository that is excluded (config_excluded).
  * `h` is its history; NULL: the user's database. */
 bool brief_wants(struct brief *b, const struct history *h, struct str session);
 

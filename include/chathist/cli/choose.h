@@ -35,6 +35,9 @@ enum {
     CHOOSE_DATABASE
 };
 
+/* The names that --from takes. */
+#define FROM_NAMES MESSAGE_OURS "|" IMPORTERS
+
 /* clang-format off */
 /* Rows for the option table of a program that chooses messages; `session` is the help of -s. */
 #define CHOOSE_MESSAGES(session)                                                                   \
@@ -44,8 +47,8 @@ enum {
      "only messages of this time or later: a date, 7d, ..."},                                      \
     {CHOOSE_UNTIL, "until", OPT_TIME, "TIME", "only messages of this time or earlier"},            \
     {CHOOSE_MODEL, "model", OPT_MODEL, "MODEL", "only answers of this model; may be repeated"},   \
-    {CHOOSE_FROM, "from", OPT_WORD, IMPORTERS,                                                     \
-     "only messages imported from it; may be repeated"}
+    {CHOOSE_FROM, "from", OPT_WORD, FROM_NAMES,                                                     \
+     "only messages of this program; may be repeated"}
 /* The same for a program that chooses sessions. */
 #define CHOOSE_SESSIONS                                                                            \
     {'r', "role", OPT_ROLE, "ROLE",                                                                \
@@ -56,8 +59,8 @@ enum {
     {CHOOSE_UNTIL, "until", OPT_TIME, "TIME", "only sessions used then or earlier"},               \
     {CHOOSE_MODEL, "model", OPT_MODEL, "MODEL",                                                    \
      "only sessions with an answer of this model; may be repeated"},                               \
-    {CHOOSE_FROM, "from", OPT_WORD, IMPORTERS,                                                     \
-     "only sessions imported from it; may be repeated"}
+    {CHOOSE_FROM, "from", OPT_WORD, FROM_NAMES,                                                     \
+     "only sessions of this program; may be repeated"}
 /* The row `-n NUM`; the help says of what. */
 #define CHOOSE_LIMIT(help) {'n', "limit", OPT_NUMBER, "N", help}
 /* Rows for a program that reads several histories. */

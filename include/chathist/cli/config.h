@@ -12,6 +12,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
+#include "chathist/base/process.h"
 #include "chathist/history/prices.h"
 
 enum setting {
@@ -140,10 +141,12 @@ int config_option(const struct config *c, enum setting s, bool *on, struct err *
 char *config_scan_cache(const struct config *c);
 /* import = fresh: programs that read histories bring in new conversations first. */
 int config_fresh(const struct config *c, bool *fresh, struct err *e);
-/* Returns 1 if the path is one of those that import.exclude names, or below one: what is or was
- * said there is neither imported by a scan nor shown to agents. Otherwise 0; or -1 with *err set to
+/* Adds the paths that import.exclude names, as they are written and without links. What is or was
+ * said there is neither imported by a scan nor shown to agents. Returns 0; or -1 with *err set to
  * ERR_USAGE if the setting is no list of absolute paths. */
-int config_excludes(const struct config *c, struct str path, struct err *e);
+int config_excluded(const struct config *c, struct words *paths, struct err *e);
+/* Returns whether a path is one of these, or below one. */
+bool config_excludes(const struct words *paths, struct str path);
 /* Reads the file of prices: `named` unless that is NULL, else the one that the user configuration
  * names, else `prices` beside it if that exists. Returns 1, 0 without such a file, or -1 with *err
  * set to ERR_USAGE. */

@@ -37,10 +37,10 @@ struct import_files {
     struct import_file *at;
     size_t count, cap;
     /* private */
-    size_t places;                /* of other programs that exist */
-    const struct config *scanned; /* during import_files_scan: what it excludes */
-    uint64_t key;                 /* see import_files_key */
-    struct hash_map seen;         /* device and inode of each directory that was searched */
+    size_t places;         /* of other programs that exist */
+    struct words excluded; /* by import.exclude, for a scan */
+    uint64_t key;          /* see import_files_key */
+    struct hash_map seen;  /* device and inode of each directory that was searched */
 };
 
 /* Adds a file; or all files in a directory and below that are named *.jsonl, *.json, *.yaml, *.yml,
@@ -59,9 +59,9 @@ void import_files_sort(struct import_files *f);
 void import_files_release(struct import_files *f);
 
 /* Loads the scripts in the user's directory of importers, and those that came with the program that
- * was started as `self`; of two with the same name the user's own counts. `failed` is called for
- * each that cannot be used. The caller frees the result. */
-struct importers *import_files_load(struct import_files *f, const char *self);
+ * was started as `self`, or only the one of that name; of two with the same name the user's own
+ * counts. `failed` is called for each that cannot be used. The caller frees the result. */
+struct importers *import_files_load(struct import_files *f, const char *self, const char *only);
 /* Returns a checksum of these scripts. */
 uint64_t import_files_key(const struct import_files *f);
 

@@ -39,9 +39,10 @@ struct import_places {
     bool moved; /* import_places_move was called */
     struct import_place **at;
     size_t count, cap;
-    size_t here, own;     /* the history of this place, and the user's own */
-    struct hash_map cwds; /* directory -> its number */
-    size_t *homes;        /* the history of each; SIZE_MAX if it is excluded */
+    struct words excluded; /* by import.exclude */
+    size_t here, own;      /* the history of this place, and the user's own */
+    struct hash_map cwds;  /* directory -> its number */
+    size_t *homes;         /* the history of each; SIZE_MAX if it is excluded */
     size_t homes_cap;
     struct hash_map sessions;   /* session -> its number */
     struct import_said *chosen; /* for each */
@@ -50,7 +51,8 @@ struct import_places {
     size_t said_count, said_cap;
 };
 
-/* Finds the histories of the user. Ends the program if the register cannot be read. */
+/* Finds the histories of the user. Ends the program if the register or import.exclude cannot be
+ * read. */
 void import_places_open(struct import_places *p);
 /* For import_options: the import of the history that a session belongs to, `arg` being the places.
  * NULL if the session is not wanted. */

@@ -103,8 +103,11 @@ struct str message_preview(const struct message *m, struct buf *scratch);
 /* Returns an optional text field, decoded and borrowed in the same way, or STR_NONE if it is absent
  * or no string. */
 struct str message_text(const struct message *m, enum field f, struct buf *scratch);
-/* Returns the name of the program that the message was imported from, which its origin begins with;
- * STR_NONE for a message that was not imported. It borrows from the message or from scratch. */
+/* The name in the place of a program for messages that were not imported. */
+#define MESSAGE_OURS "chathist"
+/* Returns the name of the program that the message was imported from, which its origin begins with,
+ * or MESSAGE_OURS; STR_NONE for a line that is no message and was not imported, because an imported
+ * session may have a title of ours. It borrows from the message or from scratch. */
 struct str message_tool(const struct message *m, struct buf *scratch);
 /* A call in the array `tool_calls`, as raw JSON values. An absent one is STR_NONE. */
 struct message_call {

@@ -46,8 +46,9 @@ void rewrite_keep(struct rewrite *r, const struct line *l);
 void rewrite_add(struct rewrite *r, struct str text);
 /* Leaves the line of this message out for good: its session and its id go to FILE.deleted
  * (history/deletions.h) if that exists or the message was imported, on the disk before the history
- * is replaced. If the program is killed in between, the next hist-sync erases the line. */
-void rewrite_erase(struct rewrite *r, const struct message *m);
+ * is replaced. If the program is killed in between, the next hist-sync erases the line. `moved`:
+ * another history of the user has it now. */
+void rewrite_erase(struct rewrite *r, const struct message *m, bool moved);
 /* Moves the line, or n bytes at the offset `at` of the history, to the quarantine as a line: the
  * file beside the history with HISTORY_QUARANTINE. It is on the disk there before the history is
  * replaced. If a program is killed in between, both files have it, and the next repair adds it
