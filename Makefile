@@ -138,7 +138,7 @@ check-variant:
 	$(call build,$(VARIANT),all tests)
 	$(run) $(ASAN_TESTS) $(cases) $(addprefix $(here)/,$(unit_tests))
 
-COVERAGE_TESTS = tests/cmd/hist-sync.bats tests/feature/store.bats
+COVERAGE_TESTS = tests/cmd/hist-sync.bats
 
 .PHONY: coverage
 coverage: ## lines and branches that tests run of the files that keep, find and carry messages; takes minutes

@@ -13,6 +13,7 @@ import random
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -111,7 +112,7 @@ def resume(stopped):
                 if stopped.index(r) % 2:
                     sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{r.name}'")
                 else:
-                    r.process.kill()
+                    os.kill(r.process.pid, signal.SIGKILL)
                 del left[r]
     wrong, count, before, after, length = 0, 0, 0, 0, 0
     for r in stopped:
