@@ -13,7 +13,7 @@ VERSION = 0.1.0
 
 # These can be set on the command line, and all except BUILD in the environment:
 BUILD = build#            root of the build folders
-# release, debug, asan or fuzz; goals that only test use the debug build, which is made in seconds
+# release, debug, asan, coverage or fuzz; goals that only test use the debug build, which is made in seconds
 VARIANT ?= $(if $(filter quick check-unit check-cases check-cmd check-systems,$(MAKECMDGOALS)),debug,release)
 CC ?= cc
 CFLAGS ?=#                added to the variant's own, as are CPPFLAGS and LDFLAGS
@@ -137,6 +137,15 @@ check-asan: ## unit tests, cases and ASAN_TESTS again, under the sanitizers
 check-variant:
 	$(call build,$(VARIANT),all tests)
 	$(run) $(ASAN_TESTS) $(cases) $(addprefix $(here)/,$(unit_tests))
+
+COVERAGE_TESTS = tests/cmd/hist-sync.bats
+
+.PHONY: coverage
+coverage: ## lines and branches that tests run of the files that keep, find and carry messages; takes minutes
+	$(call build,coverage,all tests)
+	@find $(call folder,coverage) -name '*.gcda' -delete
+	+@$(MAKE) --no-print-directory check-variant VARIANT=coverage ASAN_TESTS='$(COVERAGE_TESTS)'
+	@mk/coverage $(call folder,coverage)
 
 check-servers: ## send a long conversation to llama.cpp and llama-cpp-python, from PyPI; takes minutes
 	$(call build,$(VARIANT),all)

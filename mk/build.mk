@@ -96,13 +96,16 @@ variant_cflags := -O0 -g3
 else ifeq ($(VARIANT),asan)
 variant_cflags := -O1 -g -fno-omit-frame-pointer $(sanitizers)
 variant_ldflags := $(sanitizers)
+else ifeq ($(VARIANT),coverage)
+variant_cflags := -O0 -g --coverage
+variant_ldflags := --coverage
 else ifeq ($(VARIANT),fuzz)
 # OSS-Fuzz sets it (packaging/oss-fuzz).
 LIB_FUZZING_ENGINE ?= -fsanitize=fuzzer
 variant_cflags := -O1 -g -fno-omit-frame-pointer $(sanitizers) -fsanitize=fuzzer-no-link
 variant_ldflags := $(sanitizers)
 else
-$(error VARIANT is release, debug, asan or fuzz, not '$(VARIANT)')
+$(error VARIANT is release, debug, asan, coverage or fuzz, not '$(VARIANT)')
 endif
 variant_ldflags += $(call links,-Xlinker --as-needed)
 

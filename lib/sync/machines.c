@@ -70,8 +70,9 @@ static int read_history(struct sync_machine_entry *m, int dir, const char *path,
         char *file = path_join(path, entry->d_name);
         bool index = strcmp(entry->d_name, DIR_INDEX) == 0;
 
-        if (file_stat(dir, file, &st) < 0 && errno != ENOENT) {
-            result = err_sys(e, errno, "cannot read '%s'", file);
+        if (file_stat(dir, file, &st) < 0) {
+            if (errno != ENOENT)
+                result = err_sys(e, errno, "cannot read '%s'", file);
         } else if (S_ISREG(st.st_mode) && (index || str_ends(str_of(file), STR(".jsonl")))) {
             h.files++;
             h.bytes += (uint64_t)st.st_size;

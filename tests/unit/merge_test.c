@@ -2,6 +2,9 @@
  * hist-sync.bats. */
 #include "chathist/sync/merge.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #include "test.h"
 #include "scratch.h"
 
@@ -224,4 +227,273 @@ TEST(a_prefix_is_the_same_in_any_order)
     buf_release(&line);
     history_release(&h);
     scratch_leave();
+}
+
+/* A history of 200 lines in the scratch directory, with the ids from 100 on. */
+static void begin_history(struct history *h)
+{
+    struct locate_from from = {.explicit_file = "h", .cwd = scratch_dir, .state_home = scratch_dir};
+
+    scratch_enter();
+    append_ids(100, 300);
+    CHECK_INT(locate(h, &from, NULL), 0);
+}
+
+static void end_history(struct history *h)
+{
+    history_release(h);
+    scratch_leave();
+}
+
+TEST(what_cannot_be_merged_is_refused_and_left_as_it_is)
+{
+    static char somewhere[] = "there is no place";
+    static const char *const why[] = {
+        "'h' is not a history",
+        "cannot open 'h.deleted': is a directory",
+        "cannot use 'h.deleted': others can write it (chmod go-w)",
+        "there is no place",
+        "'h' is not one of your own histories",
+    };
+    struct merge_options options = {0};
+    struct err e = ERR_INIT;
+    struct history h;
+
+    for (size_t i = 0; i < sizeof(why) / sizeof(*why); i++) {
+        begin_history(&h);
+        if (i == 0)
+            scratch_put("h", "no history\n");
+        if (i == 1)
+            CHECK_INT(mkdir("h.deleted", 0700), 0);
+        if (i == 2)
+            scratch_put("h.deleted", "");
+        if (i == 2)
+            CHECK_INT(chmod("h.deleted", 0666), 0);
+        h.nowhere = i == 3 ? somewhere : NULL;
+        h.safe = h.safe && i != 4;
+        CHECK(!merge_open(&h, &options, &e));
+        CHECK_STR(err_text(&e), why[i]);
+        CHECK_INT(scratch_mode("h.deleted"), i == 1 ? 0700 : i == 2 ? 0666 : -1);
+        h.nowhere = NULL;
+        err_release(&e);
+        end_history(&h);
+    }
+}
+
+/* Where the line with an id is in the history; -1: nowhere. */
+static off_t place_of_id(int id)
+{
+    struct buf text = scratch_get("h");
+    char key[32];
+    const char *at;
+    off_t place;
+
+    snprintf(key, sizeof(key), "\"id\":\"%d\"", id);
+    at = str_find(buf_str(&text), str_of(key));
+    place = at ? at - text.data : -1;
+    buf_release(&text);
+    return place;
+}
+
+static bool answer(void *arg, uint64_t lines, uint64_t sessions)
+{
+    CHECK_INT(lines, 100);
+    CHECK_INT(sessions, 1);
+    return *(bool *)arg;
+}
+
+TEST(deletions_of_much_wait_until_they_are_accepted)
+{
+    struct buf id = BUF_INIT(BUF_SMALL);
+    struct history h;
+
+    /* By an option at once, by one of a later run, by an answer, by the other copy; never. */
+    for (int way = 0; way < 5; way++) {
+        bool yes = way == 2, accepted = way < 4;
+        struct merge_options options = {.accept_deletions = way == 0, .arg = &yes};
+        struct merge *m;
+
+        begin_history(&h);
+        m = merge_open(&h, &options, NULL);
+        for (size_t i = 100; i < 200; i++) {
+            buf_clear(&id);
+            buf_addf(&id, "%zu", i);
+            CHECK_INT(merge_delete(m, STR("s"), buf_str(&id)), 1);
+            CHECK_INT(merge_delete(m, STR("s"), buf_str(&id)), 0);
+        }
+        CHECK_INT(merge_store(m, NULL), 0);
+        CHECK_INT(merge_finish(m, NULL), 0);
+        CHECK_INT(merge_facts(m, FACT_LINE), 100);
+        CHECK_INT(merge_counts(m)->gone, 100);
+        CHECK_INT(merge_counts(m)->deleted, way == 0 ? 100 : 0);
+        CHECK_INT(merge_counts(m)->waiting, way == 0 ? 0 : 100);
+        CHECK_INT(merge_counts(m)->waiting_sessions, way == 0 ? 0 : 1);
+        merge_close(m);
+
+        options.accept_deletions = way == 1;
+        options.accept = way == 2 || way == 4 ? answer : NULL;
+        m = merge_open(&h, &options, NULL);
+        CHECK_INT(merge_facts(m, FACT_LINE), 100);
+        CHECK(merge_has(m, STR("s"), STR("150")));
+        CHECK(merge_has(m, STR("s"), STR("250")));
+        CHECK(!merge_has(m, STR("s"), STR("50")));
+        /* hist-delete erases by a deletion that does not wait. */
+        for (size_t i = 100; way == 3 && i < 200; i++) {
+            FILE *f = fopen("h.deleted", "a");
+
+            fprintf(f, "{\"session_id\":\"s\",\"id\":\"%zu\"}\n", i);
+            fclose(f);
+        }
+        CHECK_INT(merge_store(m, NULL), 0);
+        CHECK_INT(merge_finish(m, NULL), 0);
+        merge_close(m);
+        m = merge_open(&h, &options, NULL);
+        CHECK_INT(merge_finish(m, NULL), 0);
+        CHECK_INT(merge_counts(m)->waiting, accepted ? 0 : 100);
+        CHECK_INT(merge_facts(m, FACT_LINE), 100);
+        CHECK_INT(merge_facts(m, FACT_DELETION), 100);
+        merge_close(m);
+        CHECK_INT(place_of_id(150) < 0, accepted);
+        end_history(&h);
+    }
+    buf_release(&id);
+}
+
+TEST(digests_that_are_not_those_of_the_history_are_made_again)
+{
+    enum { WHOLE, HEAD, BODY, CUT, OPEN, AWAY, ALL };
+    struct merge_options options = {0};
+    struct err e = ERR_INIT;
+    struct history h;
+
+    for (int damage = WHOLE; damage < ALL; damage++) {
+        uint64_t set, digest;
+        struct buf line = BUF_INIT(BUF_SMALL);
+        struct merge *m;
+        char *path;
+        int fd;
+
+        begin_history(&h);
+        m = merge_open(&h, &options, NULL);
+        set = merge_set(m, FACT_LINE);
+        digest = merge_digest(m, FACT_LINE, 150);
+        merge_close(m);
+        path = merge_state_path(&h, "lines", NULL, NULL);
+        fd = open(path, O_WRONLY);
+        CHECK(fd >= 0);
+        if (damage == HEAD)
+            CHECK_INT(pwrite(fd, "x", 1, 16), 1);
+        if (damage == BODY)
+            CHECK_INT(pwrite(fd, "xxxx", 4, 1000), 4);
+        if (damage == CUT)
+            CHECK_INT(ftruncate(fd, 2000), 0);
+        if (damage == OPEN)
+            CHECK_INT(fchmod(fd, 0666), 0);
+        close(fd);
+        m = merge_open(&h, &options, NULL);
+        if (damage == AWAY)
+            CHECK_INT(unlink(path), 0); /* while it is used */
+        CHECK_INT(merge_facts(m, FACT_LINE), 200);
+        CHECK(merge_digest(m, FACT_LINE, 150) == digest);
+        CHECK(merge_digest(m, FACT_LINE, 200) == 0);
+        CHECK(merge_prefix(m, FACT_LINE, 201) == 0 && merge_prefix(m, FACT_DELETION, 1) == 0);
+        CHECK(merge_set(m, FACT_LINE) == set);
+        CHECK_INT(merge_read(m, FACT_LINE, 150, &line, &e), 0);
+        CHECK(strstr(buf_c(&line), "\"id\":\"250\""));
+        merge_close(m);
+        free(path);
+        buf_release(&line);
+        end_history(&h);
+    }
+    err_release(&e);
+}
+
+static void count_warning(void *arg, const char *message)
+{
+    CHECK(strstr(message, "and both are kept"));
+    ++*(int *)arg;
+}
+
+TEST(what_is_added_is_checked_and_counted)
+{
+    static const char *const bad_lines[] = {
+        "garbage", "{\"id\":\"1\",\n\"session_id\":\"s\"}",
+        "{\"id\":\"a b\",\"session_id\":\"s\",\"timestamp\":\"2024-01-01\",\"role\":\"user\","
+        "\"content\":\"\"}"};
+    struct buf line = BUF_INIT(BUF_SMALL);
+    int warnings = 0;
+    struct merge_options options = {.warn = count_warning, .arg = &warnings};
+    struct merge *m;
+    struct history h;
+
+    begin_history(&h);
+    m = merge_open(&h, &options, NULL);
+    for (size_t i = 0; i < 3; i++)
+        CHECK_INT(merge_take(m, FACT_LINE, str_of(bad_lines[i]), NULL), 0);
+    CHECK_INT(merge_delete(m, STR("last"), STR("1")), -1);
+    CHECK_INT(merge_delete(m, STR("s"), STR("a b")), -1);
+    CHECK_INT(merge_take(m, FACT_DELETION, STR("garbage"), NULL), 0);
+    CHECK_INT(merge_take(m, FACT_DELETION, STR("{\"session_id\":\"s\",\"id\":\"x\"}"), NULL), 0);
+    CHECK_INT(merge_counts(m)->refused, 6);
+    /* Other lines with ids that are here. The first ten are reported one by one. */
+    for (size_t i = 100; i < 112; i++) {
+        set_line(&line, i);
+        buf_truncate(&line, line.len - 3);
+        buf_addf(&line, "\"other\"}");
+        CHECK_INT(merge_add(m, buf_str(&line), NULL), 1);
+        CHECK_INT(merge_add(m, buf_str(&line), NULL), 0);
+    }
+    CHECK_INT(merge_counts(m)->conflicts, 12);
+    CHECK_INT(warnings, 10);
+    /* Another program stores a line meanwhile, and deletes one. */
+    for (size_t i = 400; i < 403; i++) {
+        set_line(&line, i);
+        CHECK_INT(merge_add(m, buf_str(&line), NULL), 1);
+    }
+    append_ids(400, 401);
+    scratch_put("h.deleted", "{\"session_id\":\"s\",\"id\":\"401\"}\n");
+    CHECK_INT(merge_store(m, NULL), 0);
+    CHECK_INT(merge_counts(m)->received, 13);
+    CHECK_INT(merge_facts(m, FACT_LINE), 214);
+    CHECK_INT(merge_facts(m, FACT_DELETION), 2);
+    merge_close(m);
+    buf_release(&line);
+    end_history(&h);
+}
+
+TEST(what_a_full_disk_refuses_is_stored_later)
+{
+    struct merge_options options = {0};
+    struct buf line = BUF_INIT(BUF_SMALL);
+    struct rlimit old, limit;
+    struct err e = ERR_INIT;
+    struct merge *m;
+    struct history h;
+
+    begin_history(&h);
+    m = merge_open(&h, &options, NULL);
+    set_line(&line, 500);
+    CHECK_INT(merge_add(m, buf_str(&line), NULL), 1);
+    CHECK_INT(merge_delete(m, STR("s"), STR("299")), 1);
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK_INT(getrlimit(RLIMIT_FSIZE, &old), 0);
+    for (int step = 0; step < 2; step++) {
+        limit = old;
+        limit.rlim_cur = step == 0 ? 10 : 2000; /* of the deletions, of the lines that stay */
+        CHECK_INT(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        CHECK_INT(merge_store(m, &e), -1);
+        CHECK_STR(err_text(&e), step == 0 ? "cannot write 'h.deleted': File too large"
+                                          : "cannot write 'h': File too large");
+        CHECK_INT(setrlimit(RLIMIT_FSIZE, &old), 0);
+        err_release(&e);
+    }
+    signal(SIGXFSZ, SIG_DFL);
+    CHECK_INT(merge_counts(m)->received, 0);
+    CHECK_INT(merge_store(m, NULL), 0);
+    CHECK_INT(merge_counts(m)->received, 1);
+    CHECK_INT(merge_counts(m)->deleted, 1);
+    CHECK_INT(merge_facts(m, FACT_LINE), 200);
+    merge_close(m);
+    buf_release(&line);
+    end_history(&h);
 }

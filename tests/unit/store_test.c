@@ -9,6 +9,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
+#include "chathist/history/partial.h"
 #include "chathist/history/scan.h"
 #include "test.h"
 #include "scratch.h"
@@ -205,6 +206,207 @@ TEST(nothing_to_append_touches_nothing)
     CHECK_INT(store_append(&h, NULL, 0, NULL), 0);
     CHECK_INT(scratch_mode("f"), -1);
     history_release(&h);
+    scratch_leave();
+}
+
+TEST(a_file_is_a_history_if_it_begins_as_one)
+{
+    static const struct {
+        const char *text;
+        bool is;
+    } cases[] = {
+        {"", true},
+        {"\n \n", true},
+        {"x\n" OLD, true},
+        {"{", true}, /* a killed program may leave any part of a line */
+        {"{\"id\":\"", true},
+        {"{\"id\":\"1-a", true},
+        {"{\"id\":\"1-a\",\"session", true},
+        {"{\"id\":\"1-a\",\"session_id\":\"s", true},
+        {"{\"id\":\"1-a\",\"session_id\":\"s\n", true}, /* which another one has ended */
+        {"{\"id\":\"1-a\",\"role", false},
+        {"{\"idx", false},
+        {"{\n", false},
+        {"x", false},
+        {"x\n{\"id\":\"1-a\",\"session_id\":\"s", false},
+    };
+    struct err e = ERR_INIT;
+
+    scratch_enter();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct history h = explicit_history("f");
+
+        scratch_put("f", cases[i].text);
+        CHECK_INT(append_one(&h, "s", "x", &e), cases[i].is ? 0 : -1);
+        CHECK_STR(err_text(&e), cases[i].is ? "" : "'f' is not a history");
+        if (!cases[i].is)
+            scratch_check("f", cases[i].text);
+        err_release(&e);
+        history_release(&h);
+    }
+    scratch_leave();
+}
+
+/* ---- what other programs have left or deleted ---- */
+
+/* Leaves what a chat leaves that is killed in the middle of the answer to a prompt. */
+static void leave_answer(const struct history *h, const char *prompt, const char *text)
+{
+    struct partial p = {0};
+    struct draft d;
+
+    make(&d, "s", "");
+    draft_set_text(&d, FIELD_ROLE, STR("assistant"));
+    draft_set_text(&d, FIELD_REPLY_TO, str_of(prompt));
+    partial_begin(&p, h, &d);
+    CHECK(p.open);
+    partial_add(&p, str_of(text));
+    partial_end(&p, false);
+    buf_release(&p.id);
+    draft_release(&d);
+}
+
+/* The contents of the messages in a file, each with a `;`. */
+static void check_contents(const char *path, const char *want)
+{
+    struct message m = MESSAGE_INIT;
+    struct buf all = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
+    struct scan s;
+
+    CHECK_INT(scan_open(&s, FILE_CWD, path, NULL), 0);
+    while (scan_message(&s, &m, NULL, NULL) > 0) {
+        buf_add_str(&all, message_content(&m, &scratch));
+        buf_add_byte(&all, ';');
+    }
+    CHECK_STR(buf_c(&all), want);
+    scan_close(&s);
+    message_release(&m);
+    buf_release(&all);
+    buf_release(&scratch);
+}
+
+TEST(the_answers_of_killed_turns_come_before_the_next_line)
+{
+    struct history h;
+    struct rlimit old, limit;
+
+    scratch_enter();
+    scratch_put("f", OLD);
+    h = explicit_history("f");
+    CHECK_INT(store_recover(&h, NULL), 0);
+    leave_answer(&h, "1-a", "half an answ");
+    leave_answer(&h, "deleted", "not this one");
+    /* What cannot be stored now is stored later. */
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK_INT(getrlimit(RLIMIT_FSIZE, &old), 0);
+    limit = old;
+    limit.rlim_cur = strlen(OLD) + 10;
+    CHECK_INT(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    CHECK_INT(store_recover(&h, NULL), -1);
+    CHECK_INT(setrlimit(RLIMIT_FSIZE, &old), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    check_contents("f", "before;");
+    CHECK_INT(store_recover(&h, NULL), 0);
+    check_contents("f", "before;half an answ;");
+    leave_answer(&h, "1-a", "another");
+    CHECK_INT(append_one(&h, "s", "next", NULL), 0);
+    check_contents("f", "before;half an answ;another;next;");
+    CHECK_INT(store_recover(&h, NULL), 0);
+    check_count("f", 4, 0);
+    history_release(&h);
+    scratch_leave();
+}
+
+TEST(what_was_deleted_meanwhile_gets_no_line)
+{
+    static const struct {
+        const char *session, *prompt; /* that must be there */
+        const char *why;              /* NULL: it is stored */
+    } cases[] = {
+        {"old", NULL, NULL},
+        {"gone", NULL, "session 'gone' was deleted meanwhile"},
+        {NULL, "1-a", NULL},
+        {NULL, "1-b", "the prompt was deleted meanwhile"},
+    };
+    struct history h;
+    struct err e = ERR_INIT;
+    struct draft d;
+
+    scratch_enter();
+    h = explicit_history("f");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int wanted = cases[i].why ? -1 : 0, stored;
+
+        scratch_put("f", OLD);
+        make(&d, "old", "new");
+        if (cases[i].session)
+            stored = store_append_to(&h, str_of(cases[i].session), &d, 1, &e);
+        else
+            stored = store_append_end(store_append_begin(&h, &d, 1, str_of(cases[i].prompt)), &e);
+        CHECK_INT(stored, wanted);
+        CHECK_STR(err_text(&e), cases[i].why ? cases[i].why : "");
+        CHECK_INT(e.kind, cases[i].why ? ERR_ABSENT : ERR_NONE);
+        check_contents("f", cases[i].why ? "before;" : "before;new;");
+        draft_release(&d);
+        err_release(&e);
+    }
+    /* If the whole file is gone, the answer begins a new one. */
+    CHECK_INT(unlink("f"), 0);
+    make(&d, "old", "new");
+    CHECK_INT(store_append_end(store_append_begin(&h, &d, 1, STR("1-a")), NULL), 0);
+    check_contents("f", "new;");
+    draft_release(&d);
+    history_release(&h);
+    scratch_leave();
+}
+
+TEST(a_history_that_came_with_a_repository_is_marked_by_the_first_line_or_name)
+{
+    struct locate_from from = {.cwd = "", .state_home = ""};
+    struct buf cwd = BUF_INIT(BUF_SMALL), state = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+    struct history h;
+    int held;
+
+    scratch_enter();
+    buf_addf(&cwd, "%s/r", scratch_dir);
+    buf_addf(&state, "%s/state", scratch_dir);
+    from.cwd = buf_c(&cwd);
+    from.state_home = buf_c(&state);
+    for (int name = 0; name < 2; name++) {
+        CHECK_INT(mkdir("r", 0700), 0);
+        make_repository("r");
+        CHECK_INT(mkdir("r/.git/aicoder", 0700), 0);
+        scratch_put("r/.git/aicoder/history.jsonl", OLD);
+        CHECK_INT(locate(&h, &from, NULL), 0);
+        CHECK(!h.marked);
+        leave_answer(&h, "1-a", "planted");
+        /* While another program holds the lock, nothing is marked. */
+        held = open("r/.git/aicoder/history.jsonl", O_RDWR);
+        CHECK_INT(flock(held, LOCK_EX), 0);
+        h.impatient = true;
+        CHECK_INT(store_enter(&h, NULL), -1);
+        CHECK_INT(store_name(&h, STR("old"), &e), -1);
+        CHECK(strstr(err_text(&e), "another program holds it"));
+        err_release(&e);
+        close(held);
+        CHECK_INT(name ? store_name(&h, STR("old"), NULL) : append_one(&h, "s", "mine", NULL), 0);
+        history_release(&h);
+        CHECK_INT(locate(&h, &from, NULL), 0);
+        CHECK(h.marked);
+        CHECK_STR(buf_c(&h.mark.named), name ? "old\n" : "");
+        /* The answer of the killed turn is not one of this account. */
+        check_contents("r/.git/aicoder/history.jsonl",
+                       name ? "before;planted;" : "before;planted;mine;");
+        CHECK(h.mark.from > (off_t)strlen(OLD));
+        history_release(&h);
+        CHECK_INT(chdir("r"), 0);
+        scratch_empty();
+        CHECK_INT(chdir(".."), 0);
+        CHECK_INT(rmdir("r"), 0);
+    }
+    buf_release(&cwd);
+    buf_release(&state);
     scratch_leave();
 }
 

@@ -1,6 +1,7 @@
 #include "chathist/history/thread.h"
 
 #include "chathist/base/file.h"
+#include "chathist/base/hash_map.h"
 #include "test.h"
 #include "scratch.h"
 
@@ -197,6 +198,66 @@ TEST(a_regenerated_answer_stands_behind_its_prompt)
     CHECK_THREAD(steps, "u1 b1 u2 ");
 }
 
+/* What changes in a session `s`, whose lines are among many others if `large`, after a line. */
+static void check_news(const char *mark, bool large, size_t systems, size_t resets,
+                       size_t replacing, const char *newest)
+{
+    static const struct step steps[] = {
+        {"s0", "system", ""},
+        {"u1", "user", "\"reset\":true"}, /* only a system prompt resets */
+        {"a1", "assistant", ""},
+        {"u2", "user", "\"replaces\":[\"u1\"]"},
+        {"mine", "system", "\"reset\":true"},
+        {"t1", "title", "\"replaces\":[\"t0\"]"},
+        {"s1", "system", "\"reset\":true"},
+        {"s2", "system", "\"reset\":true,\"content\":\"\""},
+        {"a2", "assistant", "\"replaces\":[\"a1\"]"},
+        {"s3", "system", ""},
+    };
+    static char index[] = "f.idx";
+    struct history h = history;
+    struct thread_news n = THREAD_NEWS_INIT;
+    struct hash_map own = {0};
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct thread t;
+
+    scratch_enter();
+    h.index = index;
+    h.trusted = h.dir_exists = true;
+    h.now = INT64_MAX;
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        for (int k = 0; large && k < 500; k++)
+            add(&text, "other", "o", "system", "\"reset\":true");
+        add(&text, "s", steps[i].id, steps[i].role, steps[i].more);
+    }
+    scratch_put("f", buf_c(&text));
+    hash_map_add(&own, STR("mine"));
+    CHECK_INT(thread_find(&t, &h, STR("s"), true, NULL), 0); /* makes the index */
+    CHECK_INT(t.count, 10);
+    thread_release(&t);
+    CHECK_INT(scratch_mode("f.idx") >= 0, large);
+    CHECK_INT(thread_find_news(&n, &h, STR("s"), str_of(mark), &own, NULL), 0);
+    CHECK_INT(n.systems, systems);
+    CHECK_INT(n.resets, resets);
+    CHECK_INT(n.replacing, replacing);
+    CHECK_STR(buf_c(&n.newest), newest);
+    buf_release(&n.newest);
+    hash_map_release(&own);
+    buf_release(&text);
+    scratch_leave();
+}
+
+TEST(what_changed_in_a_session_after_a_line_is_counted)
+{
+    for (int large = 0; large < 2; large++) {
+        check_news("s0", large, 2, 2, 2, "s3");
+        check_news("s1", large, 1, 1, 1, "s3");
+        check_news("a2", large, 1, 0, 0, "s3");
+        check_news("s3", large, 0, 0, 0, "s3");
+        check_news("unknown", large, 0, 0, 0, "s3");
+    }
+}
+
 TEST(a_thread_of_many_lines_takes_no_quadratic_time)
 {
     struct buf text = BUF_INIT(BUF_LINE);
@@ -233,5 +294,10 @@ TEST(an_unreadable_history_is_an_error)
     CHECK_INT(thread_find(&t, &other, STR("s"), false, &e), -1);
     CHECK_STR(err_text(&e), "cannot open '/': is a directory");
     CHECK_INT(t.count, 0);
+    err_release(&e);
+    CHECK_INT(thread_find_news(&(struct thread_news)THREAD_NEWS_INIT, &other, STR("s"), STR("1"),
+                               &(struct hash_map){0}, &e),
+              -1);
+    CHECK_STR(err_text(&e), "cannot open '/': is a directory");
     err_release(&e);
 }
