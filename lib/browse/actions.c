@@ -239,7 +239,7 @@ int browse_act_read_session(const struct browse *b, size_t history, struct str i
                               : NULL,
                NULL);
     push_session(&argv, id);
-    status = process_read(argv.at, NULL, out, -1, e);
+    status = process_read(argv.at, NULL, STR_NONE, out, -1, e);
     words_release(&argv);
     buf_release(&number);
     return check_program(status, "hist-show", e);
