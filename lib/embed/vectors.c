@@ -233,7 +233,8 @@ static void fill_row(struct batch *b, const struct store *s, char *row, struct s
     struct vector v;
     uint32_t bits;
 
-    if (vector_read(&v, json, NULL) == 0 && v.dimensions == s->model->dimensions) {
+    (void)vector_read(&v, json, NULL);
+    if (v.at && v.dimensions == s->model->dimensions) {
         memcpy(&bits, &v.factor, sizeof bits);
         le_put(row + ROW_FACTOR * WORD, bits);
         memcpy(row + ROW_WORDS * WORD, v.at, v.n);
