@@ -436,8 +436,10 @@ int process_run(char *const argv[], int out, struct err *e)
 struct reader {
     pid_t pid;
     const char *name;
-    int from;   /* the end of the pipe that is read */
-    bool apart; /* it leads a process group */
+    int from;      /* the end of the pipe that is read */
+    int to;        /* that of its standard input, or -1 */
+    struct str in; /* what it has not been given yet */
+    bool apart;    /* it leads a process group */
 };
 
 /* Without a terminal the program can have a group, and end with everything that it started. A
@@ -469,11 +471,25 @@ static int read_more(int from, struct buf *printed, size_t *dropped)
     return -1;
 }
 
+/* Writes as much of the input as the pipe takes. A program that does not want all of it says why by
+ * its exit status. */
+static void write_more(struct reader *r)
+{
+    ssize_t n = file_write_now(r->to, r->in.p, r->in.n);
+
+    if (n > 0)
+        r->in = str_skip(r->in, (size_t)n);
+    if (r->in.n == 0 || (n < 0 && errno != EAGAIN))
+        child_close(&r->to);
+}
+
 /* Reads until the program has ended: what it started may keep the pipe open, but everything that it
  * wrote itself is in the pipe then. Returns 0, ECANCELED, or another errno. */
-static int read_until_end(const struct reader *r, int cancel_fd, struct buf *printed)
+static int read_until_end(struct reader *r, int cancel_fd, struct buf *printed)
 {
-    struct pollfd fds[2] = {{.fd = r->from, .events = POLLIN}, {.fd = cancel_fd, .events = POLLIN}};
+    struct pollfd fds[] = {{.fd = r->from, .events = POLLIN},
+                           {.fd = cancel_fd, .events = POLLIN},
+                           {.events = POLLOUT}};
     int64_t until = INT64_MAX;
     size_t dropped = 0;
     siginfo_t info;
@@ -483,9 +499,14 @@ static int read_until_end(const struct reader *r, int cancel_fd, struct buf *pri
 
         if (until == INT64_MAX && has_ended(r->pid, &info))
             until = time_ticks() + DRAIN_MS;
-        if (poll(fds, 2, LOOK_MS) > 0) {
+        fds[2].fd = r->to;
+        if (poll(fds, 3, LOOK_MS) > 0) {
             if (fds[1].revents)
                 return ECANCELED;
+            if (fds[2].revents)
+                write_more(r);
+            if (!fds[0].revents)
+                continue;
             came = read_more(r->from, printed, &dropped);
             if (came < 0)
                 return errno;
@@ -497,12 +518,18 @@ static int read_until_end(const struct reader *r, int cancel_fd, struct buf *pri
     }
 }
 
-static int read_and_reap(const struct reader *r, int cancel_fd, struct buf *printed, struct err *e)
+static int read_and_reap(struct reader *r, int cancel_fd, struct buf *printed, struct err *e)
 {
-    int unread = read_until_end(r, cancel_fd, printed), result;
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+    int unread, result;
 
+    sigemptyset(&ignore.sa_mask);
+    sigaction(SIGPIPE, &ignore, &before);
+    unread = read_until_end(r, cancel_fd, printed);
+    sigaction(SIGPIPE, &before, NULL);
     /* If the program goes on to print, SIGPIPE ends it. */
     close(r->from);
+    child_close(&r->to);
     /* It may have got the signal as well, and be restoring the terminal. */
     if (unread && !ends_in_grace(r->pid)) {
         pid_t whom = r->apart ? -r->pid : r->pid;
@@ -519,27 +546,32 @@ static int read_and_reap(const struct reader *r, int cancel_fd, struct buf *prin
     return result;
 }
 
-int process_read(char *const argv[], const char *cwd, struct buf *out, int cancel_fd, struct err *e)
+int process_read(char *const argv[], const char *cwd, struct str in, struct buf *out, int cancel_fd,
+                 struct err *e)
 {
     struct spawn s = {.argv = argv, .cwd = cwd, .apart = !has_terminal()};
-    struct reader r = {.name = argv[0], .apart = s.apart};
-    int ends[2], failed;
+    struct reader r = {.name = argv[0], .to = -1, .in = in, .apart = s.apart};
+    int ends[2], to[2] = {-1, -1}, failed;
 
     if (pipe_open(ends) < 0)
         return err_sys(e, errno, "cannot make a pipe");
-    s.fd[0] = SPAWN_NULL;
+    failed = in.p && pipe_open(to) < 0 ? errno : 0;
+    s.fd[0] = in.p ? to[0] : SPAWN_NULL;
     s.fd[1] = ends[1];
     s.fd[2] = SPAWN_OURS;
     reset_ours(&s.reset);
-    failed = spawn(&r.pid, &s);
-    /* From now on only the program has the other end. */
+    if (!failed)
+        failed = spawn(&r.pid, &s);
+    /* From now on only the program has the other ends. */
     close(ends[1]);
-    if (failed) {
-        close(ends[0]);
-        return err_sys(e, failed, "cannot run '%s'", argv[0]);
-    }
+    file_close(to[0]);
     r.from = ends[0];
-    return read_and_reap(&r, cancel_fd, out, e);
+    r.to = to[1];
+    if (!failed)
+        return read_and_reap(&r, cancel_fd, out, e);
+    close(r.from);
+    file_close(r.to);
+    return err_sys(e, failed, "cannot run '%s'", argv[0]);
 }
 
 /* ---- programs beside this process ---- */

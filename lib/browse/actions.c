@@ -117,6 +117,7 @@ static void run_deletions(struct browse_jobs *j, const struct browse *b)
 {
     for (size_t history = 0; history < b->histories; history++) {
         struct buf in = BUF_INIT(SIZE_MAX);
+        struct buf ids = BUF_INIT(BUF_LINE);
         struct words argv = {0};
         size_t count = 0;
 
@@ -126,13 +127,16 @@ static void run_deletions(struct browse_jobs *j, const struct browse *b)
             if (one->history != history || one->deletion == 0)
                 continue;
             add_id_line(&in, one->id);
-            count++;
+            buf_add_c(&ids, count++ > 0 ? ", '" : "'");
+            vis_add_line(&ids, one->id, true);
+            buf_add_byte(&ids, '\'');
         }
         if (count == 0)
             continue;
         push_program(&argv, b, "hist-delete", history);
         push_words(&argv, "--force", "-", NULL);
-        browse_jobs_run(j, BROWSE_DELETE, STR(""), &argv, &in, count);
+        browse_jobs_run(j, BROWSE_DELETE, buf_str(&ids), &argv, &in, count);
+        buf_release(&ids);
     }
 }
 
@@ -239,7 +243,7 @@ int browse_act_read_session(const struct browse *b, size_t history, struct str i
                               : NULL,
                NULL);
     push_session(&argv, id);
-    status = process_read(argv.at, NULL, out, -1, e);
+    status = process_read(argv.at, NULL, STR_NONE, out, -1, e);
     words_release(&argv);
     buf_release(&number);
     return check_program(status, "hist-show", e);
@@ -453,13 +457,15 @@ void browse_jobs_step(struct browse_jobs *j, struct browse *b, struct buf *failu
     }
 }
 
-void browse_jobs_stop(struct browse_jobs *j)
+void browse_jobs_stop(struct browse_jobs *j, struct buf *failures)
 {
     clipboard_stop(&j->clipboard);
     if (j->first && j->first->started) {
         child_term(&j->first->child);
         child_end(&j->first->child, GRACE_MS);
     }
-    while (j->first)
-        drop_job(j);
+    for (; j->first; drop_job(j))
+        if (j->first->about == BROWSE_DELETE && (!j->first->started || j->first->child.status != 0))
+            buf_addf(failures, "%snot deleted: %s", failures->len > 0 ? "; " : "",
+                     buf_c(&j->first->name));
 }

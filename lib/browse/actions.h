@@ -43,7 +43,7 @@ int browse_act_chat(const struct browse *b, struct err *e);
 /* A program that runs without a terminal. */
 struct browse_job {
     enum browse_command about;
-    struct buf name; /* the file that it is to write */
+    struct buf name; /* the file that it is to write, or the sessions that it deletes */
     struct words argv;
     struct buf in; /* its standard input, as far as it was not written */
     size_t count;  /* of the sessions */
@@ -71,7 +71,8 @@ bool browse_jobs_busy(const struct browse_jobs *j);
 /* Continues, and reports in the state. Appends the reason of a failure of a program
  * to `failures` (may be NULL). */
 void browse_jobs_step(struct browse_jobs *j, struct browse *b, struct buf *failures);
-/* Stops the programs, and forgets those that have not been started. */
-void browse_jobs_stop(struct browse_jobs *j);
+/* Stops the programs, and forgets those that have not been started. Appends to `failures` the
+ * sessions that were not deleted. */
+void browse_jobs_stop(struct browse_jobs *j, struct buf *failures);
 
 #endif

@@ -80,12 +80,25 @@ static void set_marked_outcome(struct loop *l)
     (void)read_subject(&l->b, l->setup->lines, &o->text, &o->failed);
 }
 
+/* Returns whether the sessions that are to be deleted have other messages than the question
+ * counted. */
+static bool has_news(struct loop *l)
+{
+    l->b.wants.sessions = true;
+    (void)browse_read(l->reader, &l->b);
+    return browse_deleted_messages(&l->b, NULL) != l->b.promised;
+}
+
 static void end_loop(struct loop *l, enum browse_end how)
 {
     struct browse_outcome *o = l->outcome;
     const struct message *m = browse_message(&l->b);
     struct str id;
 
+    if (l->b.deletes && has_news(l)) {
+        browse_ask(&l->b, BROWSE_DELETE);
+        return;
+    }
     l->over = true;
     o->end = how;
     if (how == BROWSE_CHOSEN || how == BROWSE_CHOSEN_TO_PROMPT)
@@ -421,7 +434,7 @@ static void end_jobs(struct loop *l)
         }
         file_wait(line_signals_fd(), BROWSE_JOBS_MS);
     }
-    browse_jobs_stop(&l->jobs);
+    browse_jobs_stop(&l->jobs, &failures);
     if (failures.len > 0)
         err_set(&l->outcome->failed, ERR_FAILURE, "%s", buf_c(&failures));
     buf_release(&failures);

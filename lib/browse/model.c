@@ -96,9 +96,29 @@ void browse_say(struct browse *b, const char *text)
     buf_set(&b->status, str_of(text));
 }
 
+uint64_t browse_deleted_messages(const struct browse *b, const struct row **one)
+{
+    uint64_t messages = 0;
+
+    if (one)
+        *one = NULL;
+    for (size_t i = 0; i < b->sessions.count; i++) {
+        const struct row *r = &b->sessions.at[i];
+        const struct browse_mark *mark = browse_marks_find(&b->marks, r->history, r->session->id);
+
+        if (!mark || mark->deletion == 0)
+            continue;
+        messages += r->session->count;
+        if (one)
+            *one = r;
+    }
+    return messages;
+}
+
 void browse_ask(struct browse *b, enum browse_command command)
 {
     b->asked = command;
+    b->promised = browse_deleted_messages(b, NULL);
     b->mode = BROWSE_ASKING;
 }
 

@@ -91,6 +91,7 @@ struct browse {
     enum browse_command asked;   /* BROWSE_DELETE, BROWSE_OVERWRITE */
     enum browse_command leaving; /* by what, when the question about BROWSE_DELETE is answered */
     bool deletes;                /* the answer was yes: the marked sessions go */
+    uint64_t promised;           /* this many messages: those that the question counted */
     /* The sessions of a question, a copy or an export, even if another one is chosen meanwhile. */
     struct {
         bool marked; /* all that are marked; else this one: */
@@ -167,6 +168,9 @@ void browse_tick(struct browse *b, int64_t now);
 void browse_search(struct browse *b, bool again);
 /* Requests the messages again if they are of this history, which has changed. */
 void browse_changed(struct browse *b, size_t history);
+/* Returns the number of messages in the sessions that are to be deleted. *one (unless it is NULL)
+ * gets the last of these sessions, or NULL. */
+uint64_t browse_deleted_messages(const struct browse *b, const struct row **one);
 /* Asks at the foot about BROWSE_OVERWRITE, which browse_press returns when the answer is yes. */
 void browse_ask(struct browse *b, enum browse_command command);
 /* Shows a text at the foot until the next key. */

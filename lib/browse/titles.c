@@ -139,19 +139,10 @@ void browse_advice_text(struct buf *out, const struct browse *b)
 static void add_deletion(struct buf *out, const struct browse *b)
 {
     struct buf rest = BUF_INIT(BUF_LINE), title = BUF_INIT(BUF_LINE);
-    const struct row *one = NULL;
-    uint64_t messages = 0;
+    const struct row *one;
+    uint64_t messages = browse_deleted_messages(b, &one);
     size_t used;
 
-    for (size_t i = 0; i < b->sessions.count; i++) {
-        const struct row *r = &b->sessions.at[i];
-        const struct browse_mark *mark = browse_marks_find(&b->marks, r->history, r->session->id);
-
-        if (!mark || mark->deletion == 0)
-            continue;
-        messages += r->session->count;
-        one = r;
-    }
     if (one)
         add_history_name(&rest, b, one->history, " of ");
     if (b->marks.deleted > 1)

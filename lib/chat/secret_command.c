@@ -47,7 +47,7 @@ static int run_caught(char *const argv[], const char *dir, struct buf *printed, 
 
     if (cancel_fd < 0)
         return -1;
-    status = process_read(argv, dir, printed, cancel_fd, e);
+    status = process_read(argv, dir, STR_NONE, printed, cancel_fd, e);
     /* The signal was meant for this program as well. */
     if (status == 128 + SIGINT && !interrupt_signal())
         raise(SIGINT);

@@ -222,7 +222,7 @@ static bool is_installed(const char *program)
     char *argv[] = {shell, flag, find, name, NULL};
     struct buf path = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
-    bool found = process_read(argv, NULL, &path, -1, &e) == 0;
+    bool found = process_read(argv, NULL, STR_NONE, &path, -1, &e) == 0;
 
     err_release(&e);
     buf_release(&path);
@@ -379,7 +379,7 @@ static void ask_model(struct dialogue *d, const struct provider *p, const char *
     struct str rest;
     size_t i, prefix = strlen(p->name) + 1; /* `PROVIDER:` */
 
-    if (process_read(argv, NULL, &printed, d->cancel_fd, &e) < 0)
+    if (process_read(argv, NULL, STR_NONE, &printed, d->cancel_fd, &e) < 0)
         warn_err(&e);
     rest = buf_str(&printed);
     for (struct str line = str_cut(&rest, '\n'); line.n > 0; line = str_cut(&rest, '\n'))

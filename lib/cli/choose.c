@@ -312,7 +312,7 @@ int choose_scan(const struct choice *c, const char *option, struct buf *printed,
     char *program = path_beside(c->common.self, PROGRAM_PREFIX "hist-import");
     char quiet[] = "--quiet", scan[] = "--scan", *last = mem_text(option);
     char *argv[] = {program, quiet, scan, last, NULL};
-    int status = process_read(argv, NULL, printed, -1, e);
+    int status = process_read(argv, NULL, STR_NONE, printed, -1, e);
 
     free(program);
     free(last);

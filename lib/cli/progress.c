@@ -147,7 +147,7 @@ void progress_parts(const char *name, uint64_t all)
     shown.parts_done = 0;
 }
 
-void progress_work(const struct task *t)
+static void show_work(const struct task *t, int64_t delay)
 {
     int64_t now = time_ticks();
     struct buf text = BUF_INIT(BUF_SMALL);
@@ -170,11 +170,22 @@ void progress_work(const struct task *t)
         whole.done += shown.parts_done;
         whole.all = shown.parts_all;
     }
-    if (!time_to_draw(now, WORK_SHOWN_AFTER))
+    if (!time_to_draw(now, delay))
         return;
     progress_add_text(&text, &whole, shown.from, now - shown.began);
     draw(now, buf_str(&text));
     buf_release(&text);
+}
+
+void progress_work(const struct task *t)
+{
+    show_work(t, WORK_SHOWN_AFTER);
+}
+
+void progress_wait(const struct task *t)
+{
+    shown.drawn = 0;
+    show_work(t, 0);
 }
 
 /* ---- the end ---- */

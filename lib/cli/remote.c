@@ -110,7 +110,7 @@ static void begin_command(struct words *a, const struct remote *r, bool all)
 static void run_sync(struct words *a, struct buf *out)
 {
     struct err e = ERR_INIT;
-    int status = process_read(a->at, NULL, out, -1, &e);
+    int status = process_read(a->at, NULL, STR_NONE, out, -1, &e);
 
     if (status < 0)
         die_err(&e);

@@ -789,18 +789,23 @@ static size_t find_nearest(struct search_run *r, struct near *all)
     struct err e = ERR_INIT;
     size_t count = 0;
 
-    like_open(&like, &r->choice);
-    for (size_t i = 0; i < r->count_parts; i++)
-        if (vectors_update(r->parts[i].history, &like.model, &e) < 0)
-            search_failed(r, &e);
-    if (!r->failed && like_vector(&like, str_of(r->like), &v, &e) < 0)
+    if (like_open(&like, &r->choice, str_of(r->like), &v, &e) < 0)
         search_failed(r, &e);
-    progress_end();
-    for (size_t i = 0; i < r->count_parts && v.at; i++) {
+    for (size_t i = 0; i < r->count_parts && !r->failed; i++) {
+        size_t refused;
+
+        if (vectors_update(r->parts[i].history, &like.model, &refused, &e) < 0)
+            search_failed(r, &e);
+        if (refused > 0)
+            warnf("the model of embed.model makes no vector of %zu of the messages: they are "
+                  "passed over from now on",
+                  refused);
+    }
+    for (size_t i = 0; i < r->count_parts && !r->failed; i++) {
         size_t found;
 
-        if (vectors_nearest(r->parts[i].history, like.model.name, &v, hits, NEAREST_MAX, &found,
-                            &e) < 0)
+        if (vectors_nearest(r->parts[i].history, &like.model, &v, hits, NEAREST_MAX, &found, &e) <
+            0)
             search_failed(r, &e);
         for (size_t k = 0; k < found; k++)
             all[count++] =

@@ -21,43 +21,31 @@
 
 /* The file, in little-endian numbers of 8 bytes:
  *
- *     "VECTORS\1", dimensions, hash of the model, inode of the history, checksum of these
- *     for each batch: number of messages, end (an offset in the history), checksum of the batch
- *         for each message: offset, length, hash of the line, factor (the bits of a float), and
- *         the numbers
+ *     "VECTORS\2", dimensions, hash of the model, inode of the history, checksum of these
+ *     for each message, in the order of the history: hash of the rest of this row; offset, length
+ *         and hash of the line; factor (the bits of a float), and the numbers
+ *
+ * A factor of 0 stands for a message of which the model makes no vector.
  */
-#define MAGIC (((uint64_t)1 << 56) | 0x53524f54434556) /* VECTORS, and the version */
+#define MAGIC (((uint64_t)2 << 56) | 0x53524f54434556) /* VECTORS, and the version */
 enum { HEAD_MAGIC, HEAD_DIMENSIONS, HEAD_MODEL, HEAD_INODE, HEAD_SUM, HEAD_WORDS };
-enum { BATCH_COUNT, BATCH_END, BATCH_SUM, BATCH_WORDS };
-enum { ROW_AT, ROW_LENGTH, ROW_HASH, ROW_FACTOR, ROW_WORDS };
+enum { ROW_SUM, ROW_AT, ROW_LENGTH, ROW_HASH, ROW_FACTOR, ROW_WORDS };
 #define WORD sizeof(uint64_t)
 /* The most messages of a batch. The server gets them in one request, and a kill loses one batch. */
 #define BATCH_MAX ((size_t)32)
-
-static size_t padded(size_t dimensions)
-{
-    return (dimensions + SIMD_DOT - 1) / SIMD_DOT * SIMD_DOT;
-}
-
-static size_t vector_row_size(size_t dimensions)
-{
-    return ROW_WORDS * WORD + padded(dimensions);
-}
 
 /* ---- a vector ---- */
 
 int vector_read(struct vector *v, struct str json, struct err *e)
 {
     struct buf numbers = BUF_INIT(VECTORS_DIMENSIONS * sizeof(double));
-    struct json_iter it;
+    struct json_iter it = json_iter(json);
+    bool usable = json_type(json) == JSON_ARRAY;
     const double *all;
     double most = 0;
-    bool usable = json_type(json) == JSON_ARRAY;
     float length;
-    size_t n;
 
     *v = (struct vector){0};
-    it = json_iter(json);
     while (usable && json_next(&it)) {
         /* A number in an array is followed by a comma, white space or a bracket. */
         double number = json_type(it.value) == JSON_NUMBER ? strtod(it.value.p, NULL) : NAN;
@@ -66,16 +54,15 @@ int vector_read(struct vector *v, struct str json, struct err *e)
         usable = isfinite(number) && !numbers.overflow;
         most = number > most ? number : -number > most ? -number : most;
     }
-    all = (const double *)(const void *)numbers.data;
-    n = numbers.len / sizeof *all;
     if (!usable || most == 0) {
         buf_release(&numbers);
         return err_set(e, ERR_FAILURE, "the server sent a vector that cannot be used");
     }
-    v->dimensions = n;
-    v->n = padded(n);
+    all = (const double *)(const void *)numbers.data;
+    v->dimensions = numbers.len / sizeof *all;
+    v->n = (v->dimensions + SIMD_DOT - 1) / SIMD_DOT * SIMD_DOT;
     v->at = mem_zalloc(v->n);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < v->dimensions; i++)
         v->at[i] = (int8_t)(all[i] / most * 127 + (all[i] < 0 ? -0.5 : 0.5));
     /* One number at least is 127. Newton's method: no other use of libm is worth linking it. */
     length = (float)simd_dot(v->at, v->at, v->n);
@@ -88,119 +75,95 @@ int vector_read(struct vector *v, struct str json, struct err *e)
 
 /* ---- the file ---- */
 
-struct batch {
-    off_t at; /* of its rows */
-    size_t count;
-    uint64_t end, sum;
-};
-
 struct store {
+    const struct history *history;
+    const struct vectors_model *model;
     int fd;
-    size_t dimensions; /* 0: nothing is stored yet */
-    uint64_t model, inode;
-    off_t size; /* of the head and the batches that are whole */
-    off_t end;  /* the offset in the history up to which vectors were made */
-    struct batch *batches;
-    size_t count, cap;
+    uint64_t inode;
+    size_t row;   /* bytes of a row */
+    size_t count; /* of the rows */
+    bool begun;   /* it has a head */
+    off_t end;    /* the offset in the history after the last line that has a row */
 };
 
-static uint64_t sum_of_batch(uint64_t count, uint64_t end, struct str rows)
+static off_t place_of_row(const struct store *s, size_t i)
 {
-    uint64_t words[] = {count, end};
-
-    return hash64(rows, checksum_words(words, 2, 0));
+    return (off_t)(HEAD_WORDS * WORD + i * s->row);
 }
 
-static void store_forget(struct store *s)
+static void fill_head(const struct store *s, char head[HEAD_WORDS * WORD])
 {
-    s->dimensions = s->count = 0;
-    s->size = s->end = 0;
+    uint64_t w[HEAD_WORDS] = {MAGIC, s->model->dimensions, s->model->name, s->inode};
+
+    w[HEAD_SUM] = checksum_words(w, HEAD_SUM, 0);
+    for (size_t i = 0; i < HEAD_WORDS; i++)
+        le_put(head + i * WORD, w[i]);
 }
 
-/* Reads the head and the places of the batches, up to the first that is not whole. */
-static void store_read(struct store *s)
+static uint64_t row_word(const char *row, size_t i)
 {
-    char head[HEAD_WORDS * WORD], bytes[BATCH_WORDS * WORD];
-    uint64_t w[HEAD_WORDS], b[BATCH_WORDS];
-    struct stat st;
-
-    store_forget(s);
-    if (fstat(s->fd, &st) < 0 ||
-        file_pread_full(s->fd, head, sizeof head, 0) != (ssize_t)sizeof head)
-        return;
-    le_get_all(w, head, HEAD_WORDS);
-    if (w[HEAD_MAGIC] != MAGIC || w[HEAD_SUM] != checksum_words(w, HEAD_SUM, 0) ||
-        w[HEAD_MODEL] != s->model || w[HEAD_INODE] != s->inode || w[HEAD_DIMENSIONS] == 0 ||
-        w[HEAD_DIMENSIONS] > VECTORS_DIMENSIONS)
-        return;
-    s->dimensions = (size_t)w[HEAD_DIMENSIONS];
-    s->size = (off_t)sizeof head;
-    while (file_pread_full(s->fd, bytes, sizeof bytes, s->size) == (ssize_t)sizeof bytes) {
-        struct batch batch = {.at = s->size + (off_t)sizeof bytes};
-
-        le_get_all(b, bytes, BATCH_WORDS);
-        batch.count = (size_t)b[BATCH_COUNT];
-        batch.end = b[BATCH_END];
-        batch.sum = b[BATCH_SUM];
-        if (batch.count == 0 || batch.count > BATCH_MAX || b[BATCH_END] <= (uint64_t)s->end ||
-            b[BATCH_END] > INT64_MAX ||
-            batch.at + (off_t)(batch.count * vector_row_size(s->dimensions)) > st.st_size)
-            break;
-        s->end = (off_t)b[BATCH_END];
-        s->size = batch.at + (off_t)(batch.count * vector_row_size(s->dimensions));
-        s->batches = mem_grow(s->batches, &s->cap, s->count + 1, sizeof *s->batches);
-        s->batches[s->count++] = batch;
-    }
+    return le_get(row + i * WORD);
 }
 
-/* Reads the rows of a batch. Returns false if they are not those that were written. */
-static bool read_stored_rows(const struct store *s, const struct batch *b, struct buf *rows)
+static uint64_t sum_of_row(const struct store *s, const char *row)
 {
-    size_t n = b->count * vector_row_size(s->dimensions);
-    char *room;
-
-    buf_clear(rows);
-    room = buf_room(rows, n);
-    return room && file_pread_full(s->fd, room, n, b->at) == (ssize_t)n &&
-           sum_of_batch(b->count, b->end, (struct str){room, n}) == b->sum;
+    return hash64((struct str){row + WORD, s->row - WORD}, 0);
 }
 
-/* Returns whether the history has the line of the last message at its place: it has only grown. */
-static bool is_of_history(const struct store *s, const struct history *h)
+/* Reads a row. Returns false if it is not as it was written. */
+static bool read_row(const struct store *s, size_t i, char *row)
 {
-    const struct batch *last = &s->batches[s->count - 1];
-    struct buf rows = BUF_INIT(SIZE_MAX), line = BUF_INIT(BUF_LINE);
-    bool right = read_stored_rows(s, last, &rows);
-    int fd = file_open_regular_at(h->dir_fd, h->path, O_RDONLY, 0, NULL, NULL, NULL);
-    const char *row = rows.data + (last->count - 1) * vector_row_size(s->dimensions);
-    size_t n = right ? (size_t)le_get(row + ROW_LENGTH * WORD) : 0;
+    return file_pread_full(s->fd, row, s->row, place_of_row(s, i)) == (ssize_t)s->row &&
+           row_word(row, ROW_SUM) == sum_of_row(s, row);
+}
+
+/* Returns whether the history has the line of a row at its place: it has only grown since. */
+static bool is_of_history(const struct store *s, const char *row)
+{
+    int fd =
+        file_open_regular_at(s->history->dir_fd, s->history->path, O_RDONLY, 0, NULL, NULL, NULL);
+    struct buf line = BUF_INIT(BUF_LINE);
+    size_t n = (size_t)row_word(row, ROW_LENGTH);
     char *room = buf_room(&line, n);
+    bool right = fd >= 0 && room &&
+                 file_pread_full(fd, room, n, (off_t)row_word(row, ROW_AT)) == (ssize_t)n &&
+                 hash64((struct str){room, n}, 0) == row_word(row, ROW_HASH);
 
-    right = right && fd >= 0 && room &&
-            file_pread_full(fd, room, n, (off_t)le_get(row)) == (ssize_t)n &&
-            hash64((struct str){room, n}, 0) == le_get(row + ROW_HASH * WORD);
     file_close(fd);
-    buf_release(&rows);
     buf_release(&line);
     return right;
 }
 
-/* Reads what is stored, if it is of the history. */
-static void store_load(struct store *s, const struct history *h)
+/* Looks at what is stored. Another model, another history and another version begin a new file; the
+ * rows that a crash left unfinished at the end are made again. */
+static void store_load(struct store *s)
 {
-    store_read(s);
-    if (s->count > 0 && !is_of_history(s, h))
-        store_forget(s);
+    char head[HEAD_WORDS * WORD], stored[sizeof head];
+    char *row = mem_zalloc(s->row);
+    struct stat st;
+
+    fill_head(s, head);
+    s->begun = fstat(s->fd, &st) == 0 &&
+               file_pread_full(s->fd, stored, sizeof stored, 0) == (ssize_t)sizeof stored &&
+               memcmp(head, stored, sizeof head) == 0;
+    s->count = s->begun ? (size_t)(st.st_size - place_of_row(s, 0)) / s->row : 0;
+    while (s->count > 0 && !read_row(s, s->count - 1, row))
+        s->count--;
+    s->begun = s->begun && (s->count == 0 || is_of_history(s, row));
+    s->count = s->begun ? s->count : 0;
+    s->end = s->count > 0 ? (off_t)(row_word(row, ROW_AT) + row_word(row, ROW_LENGTH) + 1) : 0;
+    free(row);
 }
 
-/* Opens the file of a history; `flags` are those of open(2). Returns 0; or -1, with errno set if the
- * history exists and can have one. */
-static int store_open(struct store *s, const struct history *h, uint64_t model, int flags)
+/* Opens the file of a history. Returns 0; or -1, with errno set if the history exists and can have
+ * one. */
+static int store_open(struct store *s, const struct history *h, const struct vectors_model *m)
 {
     struct stat st;
     int reason = 0;
 
-    *s = (struct store){.fd = -1, .model = model};
+    *s = (struct store){.history = h, .model = m, .fd = -1};
+    s->row = ROW_WORDS * WORD + (m->dimensions + SIMD_DOT - 1) / SIMD_DOT * SIMD_DOT;
     errno = 0;
     if (!history_index(h))
         return -1;
@@ -209,18 +172,9 @@ static int store_open(struct store *s, const struct history *h, uint64_t model, 
         return -1;
     }
     s->inode = (uint64_t)st.st_ino;
-    s->fd = history_open_index(h->dir_fd, h->vectors, flags, &reason);
+    s->fd = history_open_index(h->dir_fd, h->vectors, O_RDWR | O_CREAT, &reason);
     errno = reason;
-    if (s->fd < 0)
-        return -1;
-    store_load(s, h);
-    return 0;
-}
-
-static void store_close(struct store *s)
-{
-    file_close(s->fd);
-    free(s->batches);
+    return s->fd < 0 ? -1 : 0;
 }
 
 static int store_failed(const struct history *h, struct err *e)
@@ -230,265 +184,299 @@ static int store_failed(const struct history *h, struct err *e)
     return err_sys(e, errno, "cannot write '%s'", h->vectors);
 }
 
-static void put_words(struct buf *out, const uint64_t *words, size_t n)
+/* Writes rows from the row `first` on. The first ones come after a head. */
+static int store_write(struct store *s, size_t first, struct str rows)
 {
-    for (size_t i = 0; i < n; i++) {
-        char bytes[WORD];
+    char head[HEAD_WORDS * WORD];
 
-        le_put(bytes, words[i]);
-        buf_add(out, bytes, sizeof bytes);
+    if (!s->begun) {
+        fill_head(s, head);
+        if (ftruncate(s->fd, 0) < 0 || file_pwrite_all(s->fd, head, sizeof head, 0) < 0)
+            return -1;
+        s->begun = true;
     }
-}
-
-/* Appends a batch, at the beginning after a head. */
-static int store_append(struct store *s, size_t dimensions, size_t count, off_t end,
-                        struct str rows)
-{
-    struct buf out = BUF_INIT(SIZE_MAX);
-    uint64_t batch[BATCH_WORDS] = {count, (uint64_t)end, sum_of_batch(count, (uint64_t)end, rows)};
-    uint64_t head[HEAD_WORDS] = {MAGIC, dimensions, s->model, s->inode};
-    int rc = 0;
-
-    if (s->dimensions == 0) {
-        head[HEAD_SUM] = checksum_words(head, HEAD_SUM, 0);
-        put_words(&out, head, HEAD_WORDS);
-        s->size = 0;
-        rc = ftruncate(s->fd, 0);
-    }
-    put_words(&out, batch, BATCH_WORDS);
-    buf_add_str(&out, rows);
-    if (rc == 0)
-        rc = file_pwrite_all(s->fd, out.data, out.len, s->size);
-    if (rc == 0) {
-        s->dimensions = dimensions;
-        s->size += (off_t)out.len;
-        s->end = end;
-    }
-    buf_release(&out);
-    return rc;
-}
-
-/* The model is another one than its name says. */
-static int dimensions_differ(const struct history *h, size_t sent, size_t stored, struct err *e)
-{
-    return err_set(e, ERR_FAILURE,
-                   "the server sent a vector of %zu numbers, but '%s' has vectors of %zu: remove "
-                   "that file to begin it anew",
-                   sent, h->vectors, stored);
+    return file_pwrite_all(s->fd, rows.p, rows.n, place_of_row(s, first));
 }
 
 /* ---- making vectors ---- */
 
-struct made {
-    struct store store;
-    const struct vectors_model *model;
-    struct buf texts; /* of the messages that are waiting */
-    off_t at[BATCH_MAX];
-    size_t n[BATCH_MAX], count;
-    uint64_t hash[BATCH_MAX];
-    off_t end;
+struct batch {
+    struct buf texts, rows; /* what the model gets; what it will be stored in */
+    size_t count, refused;
 };
 
-/* Adds the text of a prompt or an answer. */
-static void add_message_text(struct made *d, const struct message *m, const struct line *l)
+/* Adds the text of a prompt or an answer, and a row without its vector. */
+static void add_row(struct batch *b, const struct store *s, const struct message *m,
+                    const struct line *l)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str text = utf8_first(str_trim(message_content(m, &scratch)), VECTORS_TEXT);
+    char *row;
 
-    d->end = l->at + (off_t)l->text.n;
     if ((m->role == ROLE_USER || m->role == ROLE_ASSISTANT) && text.n > 0) {
-        json_add_string(&d->texts, text);
-        buf_add_byte(&d->texts, '\n');
-        d->at[d->count] = l->at;
-        d->hash[d->count] = hash64(l->text, 0);
-        d->n[d->count++] = l->text.n;
+        json_add_string(&b->texts, text);
+        buf_add_byte(&b->texts, '\n');
+        row = buf_room(&b->rows, s->row);
+        memset(row, 0, s->row);
+        le_put(row + ROW_AT * WORD, (uint64_t)l->at);
+        le_put(row + ROW_LENGTH * WORD, l->text.n);
+        le_put(row + ROW_HASH * WORD, hash64(l->text, 0));
+        buf_grew(&b->rows, s->row);
+        b->count++;
     }
     buf_release(&scratch);
 }
 
-/* Makes the vectors of the messages that are waiting and stores them. */
-static int make_batch(struct made *d, const struct history *h, struct err *e)
+/* Puts the vector that the model made into a row. */
+static void fill_row(struct batch *b, const struct store *s, char *row, struct str json)
 {
-    struct buf made = BUF_INIT(SIZE_MAX), rows = BUF_INIT(SIZE_MAX);
-    size_t dimensions = d->store.dimensions;
-    struct str rest;
-    int rc = d->model->make(d->model->arg, buf_str(&d->texts), &made, e);
+    struct vector v;
+    uint32_t bits;
 
-    rest = buf_str(&made);
-    for (size_t i = 0; rc == 0 && i < d->count; i++) {
-        struct vector v = {0};
-        uint32_t bits;
-
-        rc = vector_read(&v, str_cut(&rest, '\n'), e);
-        if (rc == 0 && d->store.dimensions > 0 && v.dimensions != d->store.dimensions)
-            rc = dimensions_differ(h, v.dimensions, d->store.dimensions, e);
-        else if (rc == 0 && dimensions > 0 && v.dimensions != dimensions)
-            rc = err_set(e, ERR_FAILURE, "the server sent a vector of %zu numbers instead of %zu",
-                         v.dimensions, dimensions);
-        if (rc == 0) {
-            dimensions = v.dimensions;
-            memcpy(&bits, &v.factor, sizeof bits);
-            put_words(&rows, (uint64_t[]){(uint64_t)d->at[i], d->n[i], d->hash[i], bits},
-                      ROW_WORDS);
-            buf_add(&rows, (const char *)v.at, v.n);
-        }
-        free(v.at);
+    (void)vector_read(&v, json, NULL);
+    if (v.at && v.dimensions == s->model->dimensions) {
+        memcpy(&bits, &v.factor, sizeof bits);
+        le_put(row + ROW_FACTOR * WORD, bits);
+        memcpy(row + ROW_WORDS * WORD, v.at, v.n);
+    } else {
+        b->refused++;
     }
-    if (rc == 0 && store_append(&d->store, dimensions, d->count, d->end, buf_str(&rows)) < 0)
-        rc = store_failed(h, e);
-    d->count = 0;
-    buf_clear(&d->texts);
+    free(v.at);
+    le_put(row + ROW_SUM * WORD, sum_of_row(s, row));
+}
+
+/* Makes the vectors of the messages that are waiting, and stores them from the row `first` on. The
+ * model also gets a text that it is known to take. If it refuses all others, they are at fault. */
+static int make_vectors_of(struct batch *b, struct store *s, size_t first, struct err *e)
+{
+    struct buf made = BUF_INIT(SIZE_MAX);
+    struct str rest;
+    int rc;
+
+    buf_add_str(&b->texts, s->model->sure);
+    rc = s->model->make(s->model->arg, buf_str(&b->texts), &made, e);
+    rest = buf_str(&made);
+    for (size_t i = 0; rc == 0 && i < b->count; i++)
+        fill_row(b, s, b->rows.data + i * s->row, str_cut(&rest, '\n'));
+    if (rc == 0 && store_write(s, first, buf_str(&b->rows)) < 0)
+        rc = store_failed(s->history, e);
+    buf_clear(&b->texts);
+    buf_clear(&b->rows);
     buf_release(&made);
-    buf_release(&rows);
     return rc;
 }
 
-int vectors_update(const struct history *h, const struct vectors_model *m, struct err *e)
+/* Makes up to `most` rows from `first` on, of the messages that begin at `from`. */
+static int make_rows(struct store *s, size_t first, size_t most, off_t from, size_t *refused,
+                     struct err *e)
 {
-    struct append_wait wait = history_wait(h);
-    struct made d = {.model = m, .texts = BUF_INIT(SIZE_MAX)};
+    struct batch b = {.texts = BUF_INIT(SIZE_MAX), .rows = BUF_INIT(SIZE_MAX)};
     struct message message = MESSAGE_INIT;
+    size_t end = first;
     struct scan scan;
     struct line l;
     int rc = 0, more = 1;
 
-    if (store_open(&d.store, h, m->name, O_RDWR | O_CREAT) < 0)
-        return errno == 0 ? 0 : store_failed(h, e);
-    if (append_lock(d.store.fd, h->vectors, &wait, e) < 0 ||
-        scan_open(&scan, h->dir_fd, h->path, e) < 0) {
-        store_close(&d.store);
+    if (scan_open(&scan, s->history->dir_fd, s->history->path, e) < 0)
         return -1;
-    }
-    /* Another process may have appended before this one had the lock. */
-    store_load(&d.store, h);
-    scan_from(&scan, d.store.end > 0 ? d.store.end + 1 : 0);
+    scan_from(&scan, from);
     while (rc == 0 && more > 0) {
-        more = scan_message(&scan, &message, &l, e);
+        more = most > end - first + b.count ? scan_message(&scan, &message, &l, e) : 0;
         if (more < 0)
             rc = -1;
         if (more > 0 && l.terminated && !message_is_title(&message))
-            add_message_text(&d, &message, &l);
-        if (rc == 0 && d.count > 0 && (d.count == BATCH_MAX || more == 0))
-            rc = make_batch(&d, h, e);
+            add_row(&b, s, &message, &l);
+        if (rc == 0 && b.count > 0 && (b.count == BATCH_MAX || more == 0)) {
+            if (s->model->work)
+                s->model->work(&(struct task){"embed", NULL, (uint64_t)from, (uint64_t)scan.size});
+            rc = make_vectors_of(&b, s, end, e);
+            end += b.count;
+            b.count = 0;
+            from = scan_offset(&scan);
+        }
     }
+    *refused += b.refused;
     scan_close(&scan);
     message_release(&message);
-    buf_release(&d.texts);
-    store_close(&d.store);
+    buf_release(&b.texts);
+    buf_release(&b.rows);
+    return rc;
+}
+
+/* Opens and locks the file, as another process may be about to append to it. */
+static int store_lock(struct store *s, struct err *e)
+{
+    struct append_wait wait = history_wait(s->history);
+
+    if (append_lock(s->fd, s->history->vectors, &wait, e) < 0)
+        return -1;
+    store_load(s);
+    return 0;
+}
+
+int vectors_update(const struct history *h, const struct vectors_model *m, size_t *refused,
+                   struct err *e)
+{
+    struct store s;
+    int rc;
+
+    *refused = 0;
+    if (store_open(&s, h, m) < 0)
+        return errno == 0 ? 0 : store_failed(h, e);
+    rc = store_lock(&s, e);
+    if (rc == 0)
+        rc = make_rows(&s, s.count, SIZE_MAX, s.end, refused, e);
+    file_close(s.fd);
+    return rc;
+}
+
+/* Asks again for the vectors of rows that are damaged, from the row `first` on. The rows around one
+ * say which message it is of. */
+static int repair(struct store *s, size_t first, struct err *e)
+{
+    char *row = mem_zalloc(s->row);
+    size_t refused = 0;
+    off_t from = 0;
+    int rc = store_lock(s, e);
+
+    if (first > 0 && read_row(s, first - 1, row))
+        first--;
+    for (size_t i = first; rc == 0 && i < s->count; i++) {
+        if (!read_row(s, i, row)) {
+            rc = make_rows(s, i, 1, from, &refused, e);
+            if (rc == 0 && !read_row(s, i, row))
+                rc = err_set(e, ERR_FAILURE, "'%s' is damaged: remove it", s->history->vectors);
+        }
+        from = (off_t)(row_word(row, ROW_AT) + row_word(row, ROW_LENGTH) + 1);
+    }
+    free(row);
     return rc;
 }
 
 /* ---- the nearest ---- */
 
 struct nearest {
-    const struct store *store;
+    struct store *store;
     const struct vector *vector;
     struct vectors_hit *hits;
     size_t count, most;
-    size_t next; /* batch */
-    struct found {
+    size_t next;    /* row */
+    size_t damaged; /* the first row that is, or SIZE_MAX */
+    struct piece {
+        size_t first, end, damaged;
         struct buf rows;
-        size_t first, end;
         struct vectors_hit *at;
         size_t count, cap;
     } slots[THREAD_POOL_SLOTS];
 };
 
-/* Batches of a piece of work. */
-#define PIECE_BATCHES ((size_t)32)
+/* About the bytes of a piece of work, which stay in the cache of a processor. */
+#define PIECE_BYTES ((size_t)256 << 10)
 
-static int begin_batches(void *ctx, size_t slot, struct err *e)
+static int begin_rows(void *ctx, size_t slot, struct err *e)
 {
     struct nearest *x = ctx;
-    struct found *f = &x->slots[slot];
+    struct piece *p = &x->slots[slot];
+    size_t left = x->store->count - x->next, n = PIECE_BYTES / x->store->row + 1;
 
     (void)e;
-    f->first = x->next;
-    f->count = 0;
-    x->next += PIECE_BATCHES;
-    if (x->next > x->store->count)
-        x->next = x->store->count;
-    f->end = x->next;
-    return f->first < f->end;
+    p->first = x->next;
+    x->next = p->end = x->next + (n < left ? n : left);
+    return p->first < p->end;
 }
 
-static int compare_batches(void *ctx, size_t slot, size_t thread, struct err *e)
+static int compare_rows(void *ctx, size_t slot, size_t thread, struct err *e)
 {
     struct nearest *x = ctx;
-    struct found *f = &x->slots[slot];
-    size_t size = vector_row_size(x->store->dimensions);
+    const struct store *s = x->store;
+    struct piece *p = &x->slots[slot];
+    size_t n = (p->end - p->first) * s->row;
+    char *row;
 
     (void)thread;
-    (void)e;
-    for (size_t i = f->first; i < f->end; i++) {
-        if (!read_stored_rows(x->store, &x->store->batches[i], &f->rows))
-            continue;
-        for (size_t k = 0; k < x->store->batches[i].count; k++) {
-            const char *row = f->rows.data + k * size;
-            const int8_t *numbers = (const int8_t *)row + ROW_WORDS * WORD;
-            uint32_t bits = (uint32_t)le_get(row + ROW_FACTOR * WORD);
-            float factor;
+    buf_clear(&p->rows);
+    p->count = 0;
+    p->damaged = SIZE_MAX;
+    row = buf_room(&p->rows, n);
+    if (file_pread_full(s->fd, row, n, place_of_row(s, p->first)) != (ssize_t)n)
+        return err_sys(e, errno, "cannot read '%s'", s->history->vectors);
+    for (size_t i = p->first; i < p->end; i++, row += s->row) {
+        uint32_t bits = (uint32_t)row_word(row, ROW_FACTOR);
+        const int8_t *numbers = (const int8_t *)row + ROW_WORDS * WORD;
+        float factor;
 
-            memcpy(&factor, &bits, sizeof factor);
-            f->at = mem_grow(f->at, &f->cap, f->count + 1, sizeof *f->at);
-            f->at[f->count++] = (struct vectors_hit){
-                (off_t)le_get(row), (size_t)le_get(row + ROW_LENGTH * WORD),
-                factor * x->vector->factor * (float)simd_dot(numbers, x->vector->at, x->vector->n)};
+        if (row_word(row, ROW_SUM) != sum_of_row(s, row)) {
+            p->damaged = p->damaged < i ? p->damaged : i;
+            continue;
         }
+        memcpy(&factor, &bits, sizeof factor);
+        if (factor == 0)
+            continue;
+        p->at = mem_grow(p->at, &p->cap, p->count + 1, sizeof *p->at);
+        p->at[p->count++] = (struct vectors_hit){
+            (off_t)row_word(row, ROW_AT), (size_t)row_word(row, ROW_LENGTH),
+            factor * x->vector->factor * (float)simd_dot(numbers, x->vector->at, x->vector->n)};
     }
     return 0;
 }
 
 /* Puts the messages of a piece into their places among the nearest. */
-static int join_batches(void *ctx, size_t slot, struct err *e)
+static int join_rows(void *ctx, size_t slot, struct err *e)
 {
     struct nearest *x = ctx;
-    const struct found *f = &x->slots[slot];
+    const struct piece *p = &x->slots[slot];
 
     (void)e;
-    for (size_t i = 0; i < f->count; i++) {
+    x->damaged = p->damaged < x->damaged ? p->damaged : x->damaged;
+    for (size_t i = 0; i < p->count; i++) {
         size_t k = x->count;
 
-        if (k == x->most && f->at[i].score <= x->hits[k - 1].score)
+        if (k == x->most && p->at[i].score <= x->hits[k - 1].score)
             continue;
         if (k == x->most)
             k--;
         else
             x->count++;
-        for (; k > 0 && x->hits[k - 1].score < f->at[i].score; k--)
+        for (; k > 0 && x->hits[k - 1].score < p->at[i].score; k--)
             x->hits[k] = x->hits[k - 1];
-        x->hits[k] = f->at[i];
+        x->hits[k] = p->at[i];
     }
     return 0;
 }
 
-int vectors_nearest(const struct history *h, uint64_t model, const struct vector *v,
+static int compare_vectors(struct nearest *x, struct err *e)
+{
+    x->count = x->next = 0;
+    x->damaged = SIZE_MAX;
+    return thread_pool_run(&(struct thread_pool_job){.threads = thread_pool_size(),
+                                                     .ctx = x,
+                                                     .begin = begin_rows,
+                                                     .work = compare_rows,
+                                                     .join = join_rows},
+                           e);
+}
+
+int vectors_nearest(const struct history *h, const struct vectors_model *m, const struct vector *v,
                     struct vectors_hit *hits, size_t most, size_t *count, struct err *e)
 {
-    struct nearest x = {.vector = v, .hits = hits, .most = most};
     struct store s;
-    int rc = 0;
+    struct nearest x = {.store = &s, .vector = v, .hits = hits, .most = most};
+    int rc;
 
     *count = 0;
-    if (store_open(&s, h, model, O_RDONLY) < 0)
+    if (store_open(&s, h, m) < 0)
         return 0;
-    if (s.dimensions > 0 && s.dimensions != v->dimensions)
-        rc = dimensions_differ(h, v->dimensions, s.dimensions, e);
-    x.store = &s;
+    store_load(&s);
     for (size_t i = 0; i < THREAD_POOL_SLOTS; i++)
         buf_init(&x.slots[i].rows, SIZE_MAX);
-    if (s.dimensions == v->dimensions && most > 0)
-        (void)thread_pool_run(&(struct thread_pool_job){.threads = thread_pool_size(),
-                                                        .ctx = &x,
-                                                        .begin = begin_batches,
-                                                        .work = compare_batches,
-                                                        .join = join_batches},
-                              NULL);
+    rc = compare_vectors(&x, e);
+    if (rc == 0 && x.damaged < SIZE_MAX)
+        rc = repair(&s, x.damaged, e) < 0 ? -1 : compare_vectors(&x, e);
     for (size_t i = 0; i < THREAD_POOL_SLOTS; i++) {
         buf_release(&x.slots[i].rows);
         free(x.slots[i].at);
     }
-    store_close(&s);
-    *count = x.count;
+    file_close(s.fd);
+    *count = rc == 0 ? x.count : 0;
     return rc;
 }

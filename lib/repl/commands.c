@@ -426,7 +426,7 @@ static void run_insert(struct repl *r, struct str rest)
 
     if (rest.n > 0) {
         line_lend(r->line, true);
-        status = process_read(argv, NULL, &printed, line_signals_fd(), &e);
+        status = process_read(argv, NULL, STR_NONE, &printed, line_signals_fd(), &e);
         line_lend(r->line, false);
         utf8_add_repaired(&text, str_trim(buf_str(&printed)));
     }

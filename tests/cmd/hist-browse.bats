@@ -916,6 +916,39 @@ locked() {
     [[ $(wc -l <"$HISTORY") == 2 ]]
 }
 
+@test "hist-browse: messages that came after the question about deletions go only after another" {
+    worked
+    terminal
+    browse
+    keys Tab g d Q
+    screen_has "delete 'write tests', 1 message? y: for ever"
+    run_expect 0 hist-append -s now 'one more'
+    keys y
+    screen_has "delete 'write tests', 2 messages? y: for ever"
+    [[ $(wc -l <"$HISTORY") == 8 ]]
+    keys y
+    ended 130
+    [[ $(wc -l <"$HISTORY") == 6 ]]
+}
+
+@test "hist-browse: who does not wait for deletions is told what was not deleted" {
+    worked
+    mkdir bin
+    printf '#!/bin/sh\n: >waits\nexec sleep 60\n' >bin/hist-delete
+    chmod +x bin/hist-delete
+    PATH=$PWD/bin:$PATH
+    terminal
+    browse
+    keys Tab g Space Space d Q
+    screen_has 'delete 2 sessions, 5 messages? y: for ever'
+    keys y
+    soon test -e waits
+    keys C-c
+    screen_has "hist-browse: not deleted: 'now', 'fix'"
+    ended 2
+    [[ $(wc -l <"$HISTORY") == 7 ]]
+}
+
 @test "hist-browse: a fork is chosen though the list had it first" {
     worked
     mkdir bin

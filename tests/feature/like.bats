@@ -61,9 +61,9 @@ sent() {
     [[ $(cut -f 1 "$OUT" | head -n 1) == one ]] || fail "$(<"$OUT")"
     lines_are 3
     sent 1 >shown
-    is 'the first request' shown '["my automobile broke down","the kitten sleeps","a recipe for bread"]'
+    is 'the first request' shown '["car"]'
     sent 2 >shown
-    is 'the second request' shown '["car"]'
+    is 'the second request' shown '["my automobile broke down","the kitten sleeps","a recipe for bread","car"]'
     [[ $(stat -c %a "$VECTORS") == 600 ]] || fail "$(ls -l)"
     remember "$VECTORS"
     run_expect 0 hist-search --like cat -n 1
@@ -73,8 +73,8 @@ sent() {
     run_expect 0 hist-search --like car -n 2 --json
     jq -r .session_id "$OUT" >shown
     is 'the sessions' shown five one
-    sent 4 >shown
-    is 'what is new' shown '["another automobile"]'
+    sent 5 >shown
+    is 'what is new' shown '["another automobile","car"]'
     run_expect 0 hist-search --like car -r assistant
     [[ $(cut -f 1 "$OUT") == two ]] || fail "$(<"$OUT")"
 }
@@ -103,35 +103,106 @@ sent() {
     with_server --embed a=b
     run_expect 0 hist-search --like 'key sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD'
     run_expect 1 grep -rl abcdefghijklmnop "$RECORD"
-    sent 1 >shown
-    is 'the text' shown '["my key is [redacted api-key]"]'
+    sent 2 >shown
+    is 'the texts' shown '["my key is [redacted api-key]","key [redacted api-key]"]'
 }
 
 @test "like: a kill loses the batch that was under way, and the next run goes on after the others" {
     jq -cn 'range(100) | {id: "m\(.)", session_id: "s", timestamp: "2026-11-01T00:00:00.000000+00:00", role: "user", content: "text \(.)"}' >"$HISTORY"
-    with_server --embed a=b --embed a=b --accept-silent
+    with_server --embed a=b --embed a=b --embed a=b --accept-silent
     background hist-search --like text
-    wait_for test -e "$RECORD/3.json"
+    wait_for test -e "$RECORD/4.json"
     kill -9 "$BG"
     wait "$BG" || true
+    with_server --embed a=b
+    run_expect 0 hist-search --like text -n all
+    lines_are 100
+    [[ $(jq '.input | length' "$RECORD/2.json") == 33 && $(sent 2) == '["text 64",'* ]] || fail "$(sent 2)"
+    [[ $(sent 1) == '["text"]' && ! -e $RECORD/4.json ]] || fail "$(sent 1)"
     cp "$VECTORS" whole
+    # A vector that was not written to its end.
+    head -c -50 whole >"$VECTORS"
     with_server --embed a=b
     run_expect 0 hist-search --like text -n all
     lines_are 100
-    [[ $(jq '.input | length' "$RECORD/1.json") == 32 && $(sent 1) == '["text 64",'* ]] || fail "$(sent 1)"
-    [[ $(sent 3) == '["text"]' ]] || fail "$(sent 3)"
-    # A batch that was not written to its end.
-    head -c -100 whole >"$VECTORS"
+    [[ $(sent 2) == '["text 99","text"]' ]] || fail "$(sent 2)"
+    run_expect 0 cmp whole "$VECTORS"
+}
+
+@test "like: vectors that were damaged are asked for again, and only they" {
+    jq -cn 'range(100) | {id: "m\(.)", session_id: "s", timestamp: "2026-11-01T00:00:00.000000+00:00", role: "user", content: "text \(.)"}' >"$HISTORY"
+    with_server --embed a=b
+    run_expect 0 hist-search --like text
+    cp "$VECTORS" whole
+    # The first, two in the middle, and the last. A row has 104 bytes.
+    for row in 0 50 51 99; do
+        printf '\033\034' | dd of="$VECTORS" bs=1 seek=$((40 + row * 104 + row % 2 * 8 + 8)) conv=notrunc status=none
+    done
     with_server --embed a=b
     run_expect 0 hist-search --like text -n all
+    stderr_empty
     lines_are 100
-    [[ $(sent 1) == '["text 32",'* && $(sent 4) == '["text"]' ]] || fail "$(sent 1)"
-    # A number of the last batch that is another one.
-    { head -c -1 whole && printf '\033'; } >"$VECTORS"
+    jq -c .input "$RECORD"/*.json | sort >shown
+    is 'the requests' shown '["text 0","text"]' '["text 50","text"]' '["text 51","text"]' '["text 99","text"]' '["text"]'
+    run_expect 0 cmp whole "$VECTORS"
+}
+
+@test "like: a message that the server refuses, or whose vector cannot be used, is passed over and said once" {
+    local refusal
+    jq -cn 'range(5) | {id: "m\(.)", session_id: "s", timestamp: "2026-11-01T00:00:00.000000+00:00", role: "user", content: "text \(.)"}' >"$HISTORY"
+    printf 'status: 400 Bad Request\nheader: Content-Type: application/json\n\n{"error":{"message":"no such words"}}\n' >refusal
+    refusal=refusal
+    # The query; all; 0 1 2; 0; 1 2; 1; 2; 3 4 and the query.
+    with_server --embed a=b $refusal $refusal --embed a=b $refusal $refusal --embed a=b --embed a=b
+    run_expect 0 hist-search --like other -n all
+    lines_are 4
+    stderr_is 'chat: 1 of 6 texts have no vector: HTTP 400: no such words' \
+        'hist-search: the model of embed.model makes no vector of 1 of the messages: they are passed over from now on'
+    sent 6 >shown
+    is 'the refused text' shown '["text 1"]'
     with_server --embed a=b
-    run_expect 0 hist-search --like text -n all
-    lines_are 100
-    [[ $(sent 1) == '["text 0",'* && $(sent 5) == '["text"]' ]] || fail "$(sent 1)"
+    run_expect 0 hist-search --like other -n all
+    lines_are 4
+    stderr_empty
+    [[ ! -e $RECORD/2.json ]] || fail "$(sent 2)"
+    # Alone, with the query that the server takes; a vector of zeros.
+    add s 'text 5'
+    jq -cn '{data: [{index: 0, embedding: [range(64) | 0]}, {index: 1, embedding: [range(64) | 1]}]}' >body
+    { printf 'header: Content-Type: application/json\n\n' && cat body; } >answer
+    with_server --embed a=b answer
+    run_expect 0 hist-search --like other -n all
+    lines_are 4
+    stderr_is 'hist-search: the model of embed.model makes no vector of 1 of the messages: they are passed over from now on'
+    # What is new after it is not held up.
+    add s 'text 6'
+    with_server --embed a=b
+    run_expect 0 hist-search --like other -n all
+    lines_are 5
+    stderr_empty
+}
+
+@test "like: on a terminal it is shown at once what is waited for, and Ctrl-C ends chat, too" {
+    fill
+    with_server --embed a=b --accept-silent
+    run_expect 130 env TERM=xterm "$TESTS/tools/on-tty" --fds 2 --wait 'embed 0 s.*embed 0 % of [0-9]+ bytes' --signal INT hist-search --like car
+    run_expect 1 pgrep -af "[b]ase-url=http://127.0.0.1:$LLM_PORT/"
+    with_server --accept-silent
+    background hist-search --like car
+    wait_for pgrep -f "base-url=http://127.0.0.1:$LLM_PORT/"
+    kill -TERM "$BG"
+    finish 143
+    run_expect 1 pgrep -af "[b]ase-url=http://127.0.0.1:$LLM_PORT/"
+}
+
+@test "like: of a text that is too long for the model its beginning is sent" {
+    add one "$(printf 'word%.0s ' {1..1500})"
+    printf 'status: 500 Internal Server Error\n\n{"error":{"message":"input is too large to process"}}\n' >refusal
+    with_server --embed a=b refusal refusal refusal --embed a=b
+    run_expect 0 hist-search --like text
+    lines_are 1
+    stderr_empty
+    jq '.input[0] | length' "$RECORD"/[1-6].json >shown
+    is 'the lengths' shown 4 1500 1500 800 400 4
 }
 
 @test "like: another model, a history that was rewritten and one that was edited begin a new file" {
@@ -140,36 +211,34 @@ sent() {
     run_expect 0 hist-search --like car
     sed -i 's/:small/:large/' "$HOME/.config/chathist/config"
     run_expect 0 hist-search --like car
-    [[ $(jq -r .model "$RECORD/3.json") == large && $(jq '.input | length' "$RECORD/3.json") == 3 ]] || fail "$(sent 3)"
+    [[ $(jq -r .model "$RECORD/4.json") == large && $(jq '.input | length' "$RECORD/4.json") == 4 ]] || fail "$(sent 4)"
     run_expect 0 hist-delete -q --force two
     [[ ! -e $VECTORS ]] || fail 'the vector of an erased message is there'
     run_expect 0 hist-search --like car
-    sent 5 >shown
-    is 'the texts' shown '["my automobile broke down","a recipe for bread"]'
+    sent 6 >shown
+    is 'the texts' shown '["my automobile broke down","a recipe for bread","car"]'
     sed 's/ broke/ really broke/' "$HISTORY" >lines
     cat lines >"$HISTORY"
     run_expect 0 hist-search --like car
-    sent 7 >shown
-    is 'the texts' shown '["my automobile really broke down","a recipe for bread"]'
+    sent 8 >shown
+    is 'the texts' shown '["my automobile really broke down","a recipe for bread","car"]'
 }
 
 @test "like: what a server may not answer is an error, and nothing of it is stored" {
     local body
     fill
-    run_expect 0 hist-append -s five last
-    for body in '{"data":[]}' '{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}' '[' '{}' '{"error":{"message":"no such model"}}' \
-        '{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1,2]},{"index":2,"embedding":[1]},{"index":3,"embedding":[1]}]}' \
-        '{"data":[{"index":0,"embedding":[]},{"index":1,"embedding":[1]},{"index":2,"embedding":[1]},{"index":3,"embedding":[1]}]}' \
-        '{"data":[{"index":0,"embedding":[0,0]},{"index":1,"embedding":[1,1]},{"index":2,"embedding":[1,1]},{"index":3,"embedding":[1,1]}]}' \
-        '{"data":[{"index":0,"embedding":[1e999]},{"index":1,"embedding":[1]},{"index":2,"embedding":[1]},{"index":3,"embedding":[1]}]}' \
-        '{"data":[{"index":0,"embedding":["1"]},{"index":1,"embedding":[1]},{"index":2,"embedding":[1]},{"index":3,"embedding":[1]}]}' \
-        '{"data":[{"index":0,"embedding":[NaN]},{"index":1,"embedding":[1]},{"index":2,"embedding":[1]},{"index":3,"embedding":[1]}]}' \
-        "$(jq -cn '{data: [range(4) | {index: ., embedding: [range(16385)]}]}')"; do
+    for body in '{"data":[]}' '{"data":[{"index":1,"embedding":[1]}]}' '[' '{}' '{"error":{"message":"no such model"}}' \
+        '{"data":[{"index":0,"embedding":[]}]}' '{"data":[{"index":0,"embedding":[0,0]}]}' '{"data":[{"index":0,"embedding":[1e999]}]}' \
+        '{"data":[{"index":0,"embedding":["1"]}]}' '{"data":[{"index":0,"embedding":[NaN]}]}' \
+        "$(jq -cn '{data: [{index: 0, embedding: [range(16385)]}]}')"; do
         printf 'header: Content-Type: application/json\n\n%s\n' "$body" >answer
         with_server answer
         run_expect 2 hist-search --like car
         stderr_matches 'vector|no such model'
         stdout_empty
+        [[ ! -s $VECTORS ]] || fail "$body is stored"
+        with_server --embed a=b answer
+        [[ $body == *'0,"embedding"'* ]] || run_expect 2 hist-search --like car
         [[ ! -s $VECTORS ]] || fail "$body is stored"
     done
     printf 'status: 401 Unauthorized\n\n{"error":{"message":"bad key test-key-1"}}\n' >answer
@@ -177,16 +246,26 @@ sent() {
     run_expect 2 hist-search --like car
     stderr_lacks test-key-1
     stderr_has 'hist-search: the model of embed.model made no vectors'
-    # Another number of dimensions than before.
+    # All texts are refused.
+    printf 'status: 400 Bad Request\n\n{"error":{"message":"not today"}}\n' >answer
+    with_server --embed a=b answer
+    run_expect 2 hist-search --like car
+    stderr_has 'chat: HTTP 400: not today'
+    [[ ! -s $VECTORS ]] || fail 'it is stored'
+    # Another number of dimensions than before begins a new file.
     with_server --embed a=b
     run_expect 0 hist-search --like car
-    printf 'header: Content-Type: application/json\n\n{"data":[{"index":0,"embedding":[1,2]}]}\n' >answer
-    start_llm answer
-    sed -i "s|127.0.0.1:[0-9]*|127.0.0.1:$LLM_PORT|" "$HOME/.config/chathist/config"
-    unset CHAT_MODEL OPENAI_BASE_URL
-    run_expect 2 hist-search --like car
-    stderr_has "a vector of 2 numbers, but '$VECTORS' has vectors of"
-    stdout_empty
+    [[ $(head -c 16 "$VECTORS" | od -An -tu1 -j8 -N1) -eq 64 ]] || fail "$(head -c 16 "$VECTORS" | od -c)"
+    vector() {
+        printf 'header: Content-Type: application/json\n\n'
+        jq -cn "{data: [range($1) | {index: ., embedding: [., 1]}]}"
+    }
+    vector 1 >one
+    vector 4 >four
+    with_server one four
+    run_expect 0 hist-search --like car
+    lines_are 3
+    [[ $(head -c 16 "$VECTORS" | od -An -tu1 -j8 -N1) -eq 2 ]] || fail "$(head -c 16 "$VECTORS" | od -c)"
 }
 
 @test "like: a file of vectors that others can write, or that is something else, is not used" {

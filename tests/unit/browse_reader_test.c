@@ -71,7 +71,7 @@ TEST(programs_run_in_order)
         browse_jobs_step(&j, &b, &failures);
         file_wait(-1, 10);
     }
-    browse_jobs_stop(&j);
+    browse_jobs_stop(&j, &failures);
     CHECK(!browse_jobs_busy(&j));
     file_is("ran", "a\nb\nc\ngone\n");
     browse_release(&b);

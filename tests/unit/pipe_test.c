@@ -59,7 +59,7 @@ TEST(what_another_thread_starts_inherits_none)
              least + 1, least + 2, least + 3);
     CHECK_INT(pthread_create(&thread, NULL, open_and_close, &stop), 0);
     for (size_t i = 0; i < STARTED; i++)
-        CHECK_INT(process_read(argv, NULL, &out, -1, NULL), 0);
+        CHECK_INT(process_read(argv, NULL, STR_NONE, &out, -1, NULL), 0);
     atomic_store(&stop, true);
     pthread_join(thread, NULL);
     CHECK_STR(buf_c(&out), "");

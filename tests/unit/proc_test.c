@@ -66,7 +66,7 @@ static int read_sh(const char *script, struct buf *out, struct err *e)
     char *argv[] = {(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", (char *)(uintptr_t)script,
                     NULL};
 
-    return process_read(argv, NULL, out, -1, e);
+    return process_read(argv, NULL, STR_NONE, out, -1, e);
 }
 
 TEST(what_it_prints_is_read)
@@ -104,6 +104,31 @@ TEST(what_it_leaves_behind_is_not_waited_for)
     buf_release(&pid);
 }
 
+TEST(what_it_is_given_is_its_input)
+{
+    char *cat[] = {(char *)(uintptr_t) "cat", NULL};
+    char *deaf[] = {(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c",
+                    (char *)(uintptr_t) "exec <&-; echo said; exit 3", NULL};
+    struct buf in = BUF_INIT(BUF_LINE), out = BUF_INIT(BUF_LINE);
+    struct sigaction now;
+
+    /* More than both pipes hold. */
+    for (int i = 0; i < 100000; i++)
+        buf_addf(&in, "%d\n", i);
+    CHECK_INT(process_read(cat, NULL, buf_str(&in), &out, -1, NULL), 0);
+    CHECK(str_eq(buf_str(&in), buf_str(&out)));
+    buf_clear(&out);
+    CHECK_INT(process_read(cat, NULL, STR(""), &out, -1, NULL), 0);
+    CHECK_INT(out.len, 0);
+    /* A program that does not read it, and the signal that this causes. */
+    CHECK_INT(process_read(deaf, NULL, buf_str(&in), &out, -1, NULL), 3);
+    CHECK_STR(buf_c(&out), "said\n");
+    sigaction(SIGPIPE, NULL, &now);
+    CHECK(now.sa_handler == SIG_DFL);
+    buf_release(&in);
+    buf_release(&out);
+}
+
 TEST(reading_can_be_cancelled)
 {
     struct buf out = BUF_INIT(BUF_SMALL);
@@ -115,7 +140,7 @@ TEST(reading_can_be_cancelled)
 
     CHECK_INT(pipe(ends), 0);
     CHECK_INT(write(ends[1], "x", 1), 1);
-    CHECK_INT(process_read(argv, NULL, &out, ends[0], &e), -1);
+    CHECK_INT(process_read(argv, NULL, STR_NONE, &out, ends[0], &e), -1);
     CHECK_INT(e.kind, ERR_SIGNAL);
     CHECK_INT(waitpid(-1, NULL, WNOHANG), -1);
     CHECK_INT(errno, ECHILD);

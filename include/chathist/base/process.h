@@ -111,8 +111,8 @@ int process_run(char *const argv[], int out, struct err *e);
 
 /*
  * Runs a program and adds what it prints to `out`. Its working directory is `cwd` (NULL: that of
- * this process), its standard input is /dev/null, and it shares the terminal, so that it can ask
- * for a password. Output is read until the program ends, even if something that it started keeps
+ * this process), its standard input is `in` (STR_NONE: /dev/null), and it shares the terminal, so
+ * that it can ask for a password. Output is read until the program ends, even if something that it started keeps
  * the pipe open. Output beyond the maximum of `out` is dropped.
  *
  * Signals keep their actions. A caller that catches them makes cancel_fd (-1: none) readable, which
@@ -122,7 +122,7 @@ int process_run(char *const argv[], int out, struct err *e);
  * Returns like process_run. Also returns -1 after cancel_fd became readable (ERR_SIGNAL), and after
  * more than PROCESS_REST_MAX dropped bytes.
  */
-int process_read(char *const argv[], const char *cwd, struct buf *out, int cancel_fd,
+int process_read(char *const argv[], const char *cwd, struct str in, struct buf *out, int cancel_fd,
                  struct err *e);
 
 /* ---- programs beside this process ---- */

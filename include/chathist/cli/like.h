@@ -18,13 +18,15 @@ struct like {
     /* private */
     struct words argv;
     struct redactor *redactor;
-    bool shows; /* that it takes long */
+    struct buf line; /* the text */
+    int cancel_fd;
 };
 
-/* Ends the program if no model is configured. */
-void like_open(struct like *l, const struct choice *c);
-/* Makes the vector of a text. Returns 0, or -1 with *e set. */
-int like_vector(struct like *l, struct str text, struct vector *v, struct err *e);
+/* Makes the vector of a text, which the caller frees. From now on signals end the program only while
+ * a vector is made and in like_close. Returns 0, or -1 with *e set; call like_close in both cases. Ends the
+ * program if no model is configured. */
+int like_open(struct like *l, const struct choice *c, struct str text, struct vector *v,
+              struct err *e);
 void like_close(struct like *l);
 
 #endif

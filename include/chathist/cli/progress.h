@@ -25,6 +25,8 @@ void progress_turn(void);
 void progress_tool(const char *name, int64_t began);
 /* Shows how far a task is, from a second after the first one. NULL erases the line. */
 void progress_work(const struct task *t);
+/* The same at once, for a task that waits for a server. */
+void progress_wait(const struct task *t);
 /* The next tasks of this name are parts of a work of `all` bytes, one for each file. */
 void progress_parts(const char *name, uint64_t all);
 /* Erases the line. */

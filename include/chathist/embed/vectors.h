@@ -16,6 +16,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
+#include "chathist/base/task.h"
 #include "chathist/history/location.h"
 
 /* A vector stands for this many code points of a text. */
@@ -25,11 +26,15 @@
 
 /* How vectors are made. */
 struct vectors_model {
-    uint64_t name; /* a hash of the name of the model */
-    /* Makes the vectors of texts, each a JSON string on a line, and adds a JSON array of numbers for
-     * each to `out`, on a line. Returns 0, or -1 with *e set. */
+    uint64_t name;     /* a hash of the name of the model */
+    size_t dimensions; /* of its vectors */
+    struct str sure;   /* a text that it takes, as a JSON string and a newline */
+    /* Makes the vectors of texts, each a JSON string on a line, and adds for each a JSON array of
+     * numbers to `out`, on a line, or `null` if the model takes others but not this one. Returns 0,
+     * or -1 with *e set. */
     int (*make)(void *arg, struct str texts, struct buf *out, struct err *e);
     void *arg;
+    task_report *work; /* reports how far the history has vectors; NULL: nothing does */
 };
 
 /* A message, and how near it is: 1 for the same direction, 0 for none in common. */
@@ -49,13 +54,15 @@ struct vector {
  * other than 0, or too many. */
 int vector_read(struct vector *v, struct str json, struct err *e);
 
-/* Makes the vectors that the file does not have, and appends them. A history without indexes, such
- * as one that is not trusted, gets none. Returns 0, or -1 with *e set. */
-int vectors_update(const struct history *h, const struct vectors_model *m, struct err *e);
+/* Makes the vectors that the file does not have, and appends them. *refused gets the number of
+ * messages of which the model makes none; they are not asked for again. A history without indexes,
+ * such as one that is not trusted, gets none. Returns 0, or -1 with *e set. */
+int vectors_update(const struct history *h, const struct vectors_model *m, size_t *refused,
+                   struct err *e);
 /* Finds the `most` messages whose vectors are nearest, the nearest first, with all threads. `hits`
- * has room for them. Returns 0 and their number, or -1 with *e set if the vectors of the file have
- * another number of dimensions. */
-int vectors_nearest(const struct history *h, uint64_t model, const struct vector *v,
+ * has room for them. Vectors that are damaged in the file are made again. Returns 0 and their
+ * number, or -1 with *e set. */
+int vectors_nearest(const struct history *h, const struct vectors_model *m, const struct vector *v,
                     struct vectors_hit *hits, size_t most, size_t *count, struct err *e);
 
 #endif
