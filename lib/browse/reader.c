@@ -280,7 +280,7 @@ static void finder_begin(struct finder *f, struct browse *b)
 
     b->wants.search = false;
     finder_end(f);
-    if (b->searched.len == 0)
+    if (b->searched.len == 0 || browse_asks_meaning(b))
         return;
     if (b->role)
         filter_add(&f->filter.roles, str_of(b->role));

@@ -411,11 +411,12 @@ static void use_found(struct forms *f, struct form_of_word *w, struct str word, 
 /* Looks for the current word as it is. Returns as forms_run does. */
 static int look_for_same(struct forms *f, struct str word, struct err *e)
 {
+    bool known = f->searched && query_words(f->query) == 1 && query_is_words(f->query);
     int result;
 
     if (!can_have(f, word, SAME))
         return 0;
-    result = f->searched && query_words(f->query) == 1 ? 0 : search_form(f, word, SAME, e);
+    result = known ? 0 : search_form(f, word, SAME, e);
     f->words[f->word].absent = result == 0 && f->found.count == 0;
     if (result == 0)
         hash_map_release(&f->found);

@@ -41,7 +41,7 @@ struct forms {
     size_t histories;
     bool together; /* sessions were asked, too, and none has all words */
     bool may_lack; /* a word without other forms may be left out, if it is the only one */
-    bool searched; /* a search for the only word, in the form of the query, has found nothing */
+    bool searched; /* a search for a query of one word has found nothing */
     /* Opens a search of a history for a pattern, as search_open does, with the options of the
      * caller. Returns 1; 0 if the history is not to be searched; -1 with *e set. */
     int (*open)(void *ctx, size_t history, struct search *s, struct pattern *p, struct err *e);
