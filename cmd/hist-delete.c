@@ -26,7 +26,7 @@ enum {
 
 static const struct opt options[] = {
     CHOOSE_SESSIONS,
-    {KEY_MATCH, "match", OPT_TEXT, "QUERY",
+    {KEY_MATCH, "match", OPT_QUERY, "QUERY",
      "only sessions with a message, or a title, that meets QUERY"},
     {KEY_OLDER_THAN, "older-than", OPT_TIME, "TIME",
      "last used longer ago, as 30d, or before a date"},

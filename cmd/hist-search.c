@@ -7,6 +7,7 @@
 #include "chathist/base/time.h"
 #include "chathist/cli/import_hint.h"
 #include "chathist/cli/diagnostics.h"
+#include "chathist/cli/query_offer.h"
 #include "chathist/cli/search_run.h"
 
 #define LIMIT_ON_TERMINAL 100
@@ -18,6 +19,7 @@ enum {
     KEY_IN_SESSION,
     KEY_NEARLY,
     KEY_LIKE,
+    KEY_COMPLETE,
     KEY_IN,
     KEY_FILE,
     KEY_SORT,
@@ -36,7 +38,7 @@ static const struct opt options[] = {
     {'i', "ignore-case", OPT_FLAG, NULL, NULL},
     {'w', "word-regexp", OPT_FLAG, NULL, "match whole words only"},
     {KEY_CASE, "case-sensitive", OPT_FLAG, NULL, "tell upper and lower case apart"},
-    {KEY_QUERY, "query", OPT_TEXT, "QUERY", "look for words, \"phrases\", -words and FIELD:VALUE"},
+    {KEY_QUERY, "query", OPT_QUERY, "QUERY", "look for words, \"phrases\", -words and FIELD:VALUE"},
     {KEY_IN_SESSION, "in-session", OPT_FLAG, NULL,
      "the texts may be in different messages of a session"},
     {KEY_NEARLY, "nearly", OPT_FLAG, NULL,
@@ -65,6 +67,7 @@ static const struct opt options[] = {
     {'j', "threads", OPT_NUMBER, "N", "search with N threads (as many as are of use)"},
     BRIEF_OPTIONS,
     {OPT_QUIET, "quiet", OPT_FLAG, NULL, "print nothing, tell by the exit code"},
+    {KEY_COMPLETE, "complete", OPT_QUERY, "QUERY", NULL}, /* run by the completions */
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
 static const struct program program = {"hist-search", "search messages, the newest first",
@@ -73,6 +76,21 @@ static const struct program program = {"hist-search", "search messages, the newe
 #define NOT_GIVEN SIZE_MAX
 /* The most words of --like that are looked for. */
 #define WORDS_LIKE ((size_t)8)
+
+/* Prints what a query can be completed to, and ends the program. */
+static _Noreturn void complete_query(struct search_run *r, const char *query)
+{
+    struct words offers = {0};
+
+    out_start(&r->out, r->choice.common.color);
+    choose_open(&r->choice, &(struct choose_want){.reach = CHOOSE_USERS});
+    query_offer(&offers, str_of(query), r->choice.histories.at, r->choice.histories.count);
+    for (size_t i = 0; i < offers.count; i++) {
+        out_text(&r->out, str_of(offers.at[i]));
+        out_byte(&r->out, '\n');
+    }
+    exit(out_close(&r->out, 0));
+}
 
 static void set_what(struct search_run *r, enum search_what what)
 {
@@ -130,6 +148,9 @@ static void read_option(struct search_run *r, size_t *around, int key, char *val
         break;
     case KEY_QUERY:
         r->query_text = value;
+        break;
+    case KEY_COMPLETE:
+        r->complete = value;
         break;
     case KEY_LIKE:
         r->like = value;
@@ -263,6 +284,8 @@ static void parse_search(struct search_run *r, int argc, char **argv)
     while ((key = choose_next(&r->choice, &args, &value)) != 0)
         read_option(r, &around, key, value);
     words = opt_operands(&args, &count);
+    if (r->complete)
+        complete_query(r, r->complete);
     combine(r, around);
     if (r->texts.count > 0 && count > 0)
         die_usage("TEXT cannot be combined with --regexp");

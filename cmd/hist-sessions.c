@@ -32,7 +32,7 @@ static const struct opt options[] = {
     CHOOSE_LIMIT("list at most N sessions, or all (50 on a terminal, else all)"),
     CHOOSE_SESSIONS,
     {KEY_ID, "id", OPT_TEXT, "TEXT", "list only sessions whose id TEXT begins, or else ends"},
-    {KEY_MATCH, "match", OPT_TEXT, "QUERY",
+    {KEY_MATCH, "match", OPT_QUERY, "QUERY",
      "only sessions with a message, or a title, that meets QUERY"},
     {KEY_SORT, "sort", OPT_CHOICE, SORT_KEYS, "sort by this: the last used, the longest, ..."},
     {KEY_REVERSE, "reverse", OPT_FLAG, NULL, "the other way round: the oldest, the shortest, ..."},

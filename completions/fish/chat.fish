@@ -102,6 +102,15 @@ function __chathist_sessions
     end
 end
 
+# What a query can be completed to.
+function __chathist_query
+    set -l given (__chathist_given --history); or return
+    set -l typed (commandline -ct | string replace -r '^(--[^=]*=|-[^-])' '')
+    string match -qr '[$(]' -- $typed; and return
+    set -l program (__chathist_program hist-search)
+    $program --complete (string unescape -- "$typed") $given </dev/null 2>/dev/null | __chathist_safe
+end
+
 # Those that answered of late in the history, behind a total and before those without a name.
 function __chathist_stored_models
     set -l given (__chathist_given --history); or return
@@ -172,6 +181,8 @@ function __chathist_options -a name
                 set -a spec -x -a '(__chathist_words user assistant system tool)'
             case time
                 set -a spec -x -a '(__chathist_words today yesterday 1d 7d 30d)'
+            case query
+                set -a spec -x -k -a '(__chathist_query)'
             case when
                 set -a spec -x -a '(__chathist_words auto always never)'
             case choice word

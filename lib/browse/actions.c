@@ -161,9 +161,31 @@ static void run_fork(struct browse_jobs *j, struct browse *b)
     browse_jobs_run(j, BROWSE_FORK, STR(""), &argv, &in, 1);
 }
 
+/* Searches by meaning, in the same histories as the box does. */
+static void run_like(struct browse_jobs *j, struct browse *b)
+{
+    bool explicit = b->places[0].kind == HISTORY_EXPLICIT;
+    struct buf in = BUF_INIT(SIZE_MAX);
+    struct words argv = {0};
+
+    b->wants.like = false;
+    push_program(&argv, b, "hist-search", 0);
+    for (size_t i = 1; i < b->histories && b->all && explicit; i++)
+        words_add_option(&argv, "--history=", str_of(b->places[i].path));
+    if (b->all && !explicit)
+        words_add(&argv, STR("--all"));
+    if (b->role)
+        words_add_option(&argv, "--role=", str_of(b->role));
+    push_words(&argv, "--json", NULL);
+    words_add_option(&argv, "--like=", str_skip(buf_str(&b->searched), 1));
+    browse_jobs_run(j, BROWSE_LIKE, buf_str(&b->searched), &argv, &in, 0);
+}
+
 void browse_act_run(struct browse_jobs *j, struct browse *b, enum browse_command command)
 {
-    if (command == BROWSE_EXPORT)
+    if (command == BROWSE_LIKE)
+        run_like(j, b);
+    else if (command == BROWSE_EXPORT)
         run_export(j, b);
     else if (command == BROWSE_DELETE)
         run_deletions(j, b);
@@ -411,11 +433,45 @@ static void choose_fork(struct browse *b, struct str id)
     b->wants.sessions = true;
 }
 
+/* Returns whether the result of a search is no longer wanted. */
+static bool is_stale(const struct browse_job *job, const struct browse *b)
+{
+    return job->about == BROWSE_LIKE && !str_eq(buf_str(&job->name), buf_str(&b->searched));
+}
+
+/* Puts the messages that a search by meaning has printed into the list, and what it said beside it. */
+static void report_like(const struct browse_job *job, struct browse *b)
+{
+    struct str rest = buf_str(&job->out), said = str_trim(buf_str(&job->said));
+    struct message m = MESSAGE_INIT;
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct browse_hits hits = {0};
+
+    while (rest.n > 0) {
+        if (!message_parse(&m, str_cut(&rest, '\n')))
+            continue;
+
+        struct hit hit = {.message = &m, .text = message_content(&m, &scratch), .in_content = true};
+        size_t row = browse_sessions_find(&b->sessions, BROWSE_ANY_HISTORY, m.session_id);
+
+        browse_hits_add(&hits, row == SIZE_MAX ? 0 : b->sessions.at[row].history, &hit);
+    }
+    browse_set_instead(b, str_skip(buf_str(&b->searched), 1), hits.count == 0 ? said : STR(""));
+    browse_add_hits(b, &hits, BROWSE_FIT_LIKE, true);
+    message_release(&m);
+    buf_release(&scratch);
+}
+
 static void report_job(const struct browse_job *job, struct browse *b, struct buf *failures)
 {
     struct str said = str_trim(buf_str(&job->said)), id = str_trim(buf_str(&job->out));
     struct buf text = BUF_INIT(BUF_LINE);
 
+    if (job->about == BROWSE_LIKE) {
+        if (!is_stale(job, b))
+            report_like(job, b);
+        return;
+    }
     if (job->child.status != 0) {
         buf_add_str(&text, said);
         if (said.n == 0)
@@ -450,6 +506,10 @@ void browse_jobs_step(struct browse_jobs *j, struct browse *b, struct buf *failu
     if (clipboard_step(&j->clipboard, &said))
         browse_say(b, buf_c(&said));
     buf_release(&said);
+    while (j->first && is_stale(j->first, b) && !j->first->started)
+        drop_job(j);
+    if (j->first && is_stale(j->first, b))
+        child_term(&j->first->child);
     while (j->first && step_job(j->first)) {
         report_job(j->first, b, failures);
         drop_job(j);

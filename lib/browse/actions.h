@@ -60,8 +60,9 @@ struct browse_jobs {
     struct clipboard clipboard; /* the text that is being copied */
 };
 
-/* Runs the program for BROWSE_FORK (of the chosen session), BROWSE_EXPORT (of b->subject) or
- * BROWSE_DELETE (of all sessions that are to be deleted), and says so in the state. */
+/* Runs the program for BROWSE_FORK (of the chosen session), BROWSE_EXPORT (of b->subject),
+ * BROWSE_DELETE (of all sessions that are to be deleted) or BROWSE_LIKE (for b->searched), and says
+ * so in the state. A search ends when b->searched is another text. */
 void browse_act_run(struct browse_jobs *j, struct browse *b, enum browse_command command);
 /* Runs a program, which reads the ids of `count` sessions from `in`. Takes ownership of argv and
  * in. */

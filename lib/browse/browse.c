@@ -9,8 +9,10 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/path.h"
 #include "chathist/base/time.h"
+#include "chathist/base/utf8.h"
 #include "chathist/terminal/markdown.h"
 #include "chathist/cli/choose.h"
+#include "chathist/cli/query_offer.h"
 #include "chathist/cli/signals.h"
 #include "browse/actions.h"
 #include "browse/model.h"
@@ -227,6 +229,49 @@ static void perform(struct loop *l, enum browse_command command)
 
 /* ---- input ---- */
 
+/* Completes the field at the end of the box as far as all values have it, and says which there are.
+ * Returns false if there is nothing to complete, or all was said before; then Tab moves on. A word that
+ * is the name of a field is left alone. */
+static bool complete_field(struct loop *l, int64_t now)
+{
+    const struct browse_edit *box = &l->b.query;
+    struct str text = buf_str(&box->text), rest, common;
+    struct buf said = BUF_INIT(SIZE_MAX);
+    struct words offers = {0};
+    bool done = false;
+    size_t last = text.n;
+
+    while (last > 0 && text.p[last - 1] != ' ')
+        last--;
+    if (box->at == text.n && text.n >= last + 2)
+        query_offer(&offers, text, l->setup->histories, l->setup->count);
+    for (size_t i = 0; i < offers.count; i++) {
+        struct str one = str_of(offers.at[i]);
+
+        if (i == 0)
+            common = one;
+        while (!str_starts(one, common))
+            common.n--;
+        buf_addf(&said, "%s%s", i > 0 ? "  " : "", offers.at[i] + last);
+    }
+    if (offers.count > 0) {
+        rest = str_skip(common, text.n);
+        done = (rest.n > 0 && !str_eq_c(rest, ":")) ||
+               (offers.count > 1 && !str_eq(buf_str(&said), buf_str(&l->b.status)));
+        while (done && rest.n > 0) {
+            int32_t cp;
+
+            rest = str_skip(rest, utf8_decode(rest, &cp));
+            browse_paste(&l->b, cp, now);
+        }
+        if (done)
+            browse_say(&l->b, offers.count > 1 ? buf_c(&said) : "");
+    }
+    buf_release(&said);
+    words_release(&offers);
+    return done;
+}
+
 /* Applies the keys, clicks and pastes that have arrived. */
 static void apply_input(struct loop *l)
 {
@@ -236,7 +281,10 @@ static void apply_input(struct loop *l)
         int64_t now = time_ticks();
         enum browse_command command = BROWSE_NOTHING;
 
-        if (in.kind == BROWSE_KEY) {
+        if (in.kind == BROWSE_KEY && in.key == BROWSE_KEY_TAB && l->b.mode == BROWSE_NORMAL &&
+            l->b.focus == BROWSE_BOX && complete_field(l, now)) {
+            continue;
+        } else if (in.kind == BROWSE_KEY) {
             command = browse_press(&l->b, in.key, now);
         } else if (in.kind == BROWSE_PASTED) {
             browse_paste(&l->b, in.key, now);
@@ -260,7 +308,9 @@ static void apply_and_read(struct loop *l)
         enum browse_command command;
 
         if (browse_read(l->reader, &l->b) && l->b.searching && l->searched == 0)
-            l->searched = time_ticks();
+            l->searched = browse_asks_meaning(&l->b) ? 0 : time_ticks();
+        if (l->b.wants.like)
+            browse_act_run(&l->jobs, &l->b, BROWSE_LIKE);
         while (!l->over && (command = browse_go_on(&l->b)) != BROWSE_NOTHING)
             perform(l, command);
         apply_input(l);
@@ -426,6 +476,8 @@ static void end_jobs(struct loop *l)
     int64_t begin = time_ticks();
     bool told = l->setup->tell_wait == NULL;
 
+    /* A search is not waited for. */
+    buf_clear(&l->b.searched);
     while (browse_jobs_busy(&l->jobs) && !is_in_a_hurry(l)) {
         browse_jobs_step(&l->jobs, &l->b, &failures);
         if (!told && browse_jobs_busy(&l->jobs) && time_ticks() - begin >= SILENCE_MS) {

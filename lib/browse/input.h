@@ -85,6 +85,7 @@ enum browse_command {
     BROWSE_EXPORT,
     BROWSE_OVERWRITE, /* on no key: to export, where a file is */
     BROWSE_FORK,
+    BROWSE_LIKE, /* on no key: to search by meaning */
     BROWSE_DELETE,
     BROWSE_HELP,
     BROWSE_REDRAW,

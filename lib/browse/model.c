@@ -13,7 +13,6 @@
 
 /* From this many columns on, the list and the messages stand side by side. */
 #define BESIDE 80
-#define LIST_MIN 32
 #define LIST_MAX 64
 
 struct browse_areas browse_areas(const struct browse *b)
@@ -35,7 +34,7 @@ struct browse_areas browse_areas(const struct browse *b)
         a.rule = 2 + a.list.rows;
         a.text = (struct browse_rect){a.rule + 1, 0, less(body, a.list.rows + 1), columns};
     } else {
-        wide = wide < LIST_MIN ? LIST_MIN : wide > LIST_MAX ? LIST_MAX : wide;
+        wide = wide < BROWSE_LIST_MIN ? BROWSE_LIST_MIN : wide > LIST_MAX ? LIST_MAX : wide;
         a.list = (struct browse_rect){2, 0, body, wide};
         a.rule = wide;
         a.text = (struct browse_rect){2, wide + 2, body, columns - wide - 2};
@@ -412,22 +411,28 @@ const struct message *browse_message(const struct browse *b)
 
 /* ---- searching ---- */
 
+bool browse_asks_meaning(const struct browse *b)
+{
+    return b->searched.len > 1 && b->searched.data[0] == '~';
+}
+
 void browse_search(struct browse *b, bool again)
 {
     struct str text = buf_str(&b->query.text);
+    struct str words = str_starts(text, STR("~")) ? STR("") : text;
     struct err e = ERR_INIT;
     struct query q;
 
     b->search_due = 0;
     buf_clear(&b->wrong);
-    if (query_parse(&q, text, time_now(), &e) < 0) {
+    if (query_parse(&q, words, time_now(), &e) < 0) {
         buf_add_c(&b->wrong, err_text(&e));
         err_release(&e);
         b->searching = b->searching && b->searched.len > 0;
         return;
     }
     /* Blanks alone are an empty text. */
-    if (query_is_empty(&q))
+    if (query_is_empty(&q) && words.n == text.n)
         text = STR("");
     query_release(&q);
     /* Old hits are kept while the same search runs again, but only if it had given hits. */
@@ -440,6 +445,7 @@ void browse_search(struct browse *b, bool again)
         buf_clear(&b->said);
         set_found(b, false);
     }
+    b->wants.like = browse_asks_meaning(b);
     b->wants.search = true;
     if (text.n == 0) {
         browse_hits_release(&b->hits);
@@ -519,6 +525,7 @@ static void say_fit(struct browse *b, enum browse_fit fit)
         [BROWSE_FIT_MESSAGE] = "",
         [BROWSE_FIT_SESSION] = "no message has all words; these sessions have them",
         [BROWSE_FIT_NEARLY] = "no session has all words; these have all but one",
+        [BROWSE_FIT_LIKE] = "",
     };
     struct buf text = BUF_INIT(SIZE_MAX);
 
@@ -1256,7 +1263,8 @@ static void edit_query(struct browse *b, int32_t key, int64_t now)
     if (!browse_edit_key(&b->query, key))
         return;
     b->back.list = b->back.text = false;
-    b->search_due = now + BROWSE_DEBOUNCE_MS;
+    b->search_due =
+        now + (str_starts(buf_str(&b->query.text), STR("~")) ? BROWSE_LIKE_MS : BROWSE_DEBOUNCE_MS);
 }
 
 void browse_paste(struct browse *b, int32_t key, int64_t now)

@@ -27,8 +27,12 @@ static inline size_t less(size_t a, size_t b)
     return a > b ? a - b : 0;
 }
 
+/* The fewest columns of a list beside the messages. */
+#define BROWSE_LIST_MIN 32
 /* A pause in typing of this many milliseconds starts a search. */
 #define BROWSE_DEBOUNCE_MS 60
+/* The same for one by meaning, which asks a server. */
+#define BROWSE_LIKE_MS 500
 
 /* The areas of the screen. */
 struct browse_rect {
@@ -71,8 +75,8 @@ struct browse_list {
 
 /* The hits of a search: messages that hold all words of the query; without any, the newest messages
  * with each word in sessions that hold all words; without these, in sessions that hold all words
- * but one. */
-enum browse_fit { BROWSE_FIT_MESSAGE, BROWSE_FIT_SESSION, BROWSE_FIT_NEARLY };
+ * but one. After a `~` messages that mean the same, the nearest first. */
+enum browse_fit { BROWSE_FIT_MESSAGE, BROWSE_FIT_SESSION, BROWSE_FIT_NEARLY, BROWSE_FIT_LIKE };
 
 /* The position to restore from the last visit. Empty: none. */
 struct browse_back {
@@ -149,6 +153,7 @@ struct browse {
         bool sessions; /* the lists of the first history, or of all */
         bool messages; /* those of `shown` */
         bool search;   /* search for `searched`, from its first hit on */
+        bool like;     /* search for what it means, after its `~` */
     } wants;
     int64_t search_due; /* time (time_ticks) at which browse_tick starts a search; 0: none */
 };
@@ -181,6 +186,9 @@ bool browse_subject(const struct browse *b, size_t number, size_t *history, stru
 unsigned browse_now(const struct browse *b);
 /* Appends the default name of the file to which b->subject is exported. */
 void browse_add_file_name(struct buf *out, const struct browse *b);
+
+/* Returns whether the text that is searched for is one for a search by meaning. */
+bool browse_asks_meaning(const struct browse *b);
 
 /* The functions below pass in the data read. The contents are moved. */
 

@@ -36,9 +36,9 @@ struct place {
     struct search search;
 };
 
-/* A search. It looks for messages that hold everything; without any, for sessions that do; without
- * these, for other forms of the words, with which it begins again; and then for sessions that hold
- * all texts but one. */
+/* A search. It looks for messages that hold everything; without any, for each word; if all are there,
+ * for sessions that hold everything; without these, for other forms of the words, with which it
+ * begins again; and then for sessions that hold all texts but one. */
 struct finder {
     struct browse_reader *r;
     enum {
@@ -56,6 +56,7 @@ struct finder {
     struct pattern pattern; /* all texts in one message */
     struct forms forms;
     bool formed; /* the forms were looked for */
+    bool lost;   /* one word has none, and the others are searched for */
     struct filter filter;
     /* Of several words, messages that are no results of tools are listed first. */
     struct filter listed;
@@ -279,7 +280,7 @@ static void finder_begin(struct finder *f, struct browse *b)
 
     b->wants.search = false;
     finder_end(f);
-    if (b->searched.len == 0)
+    if (b->searched.len == 0 || browse_asks_meaning(b))
         return;
     if (b->role)
         filter_add(&f->filter.roles, str_of(b->role));
@@ -292,32 +293,46 @@ static void finder_begin(struct finder *f, struct browse *b)
     }
 }
 
-/* Goes on to the sessions, to other forms of the words, or to the sessions that hold all texts but
- * one, if nothing was found and that can help; else ends the search for hits. */
+/* Returns whether the search for messages that are no results of tools has met such results. */
+static bool leaves_results(const struct finder *f)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < f->count && f->listed.results == FILTER_NO_RESULTS; i++)
+        found |= f->places[i].open && search_refused(&f->places[i].search);
+    return found;
+}
+
+/* Begins to look for the sessions that hold all texts, or all but one. */
+static void want_sessions(struct finder *f, enum browse_fit fit)
+{
+    f->at = f->next = 0;
+    f->found.count = 0;
+    f->step = FINDER_SESSIONS;
+    f->fit = fit;
+}
+
+/* Goes on to the words alone, to the sessions, or to the sessions that hold all texts but one, if
+ * nothing was found and that can help; else ends the search for hits. */
 static void next_fit(struct finder *f, struct browse *b)
 {
-    bool none = f->given + f->hits.count == 0, together, nearly;
+    bool none = f->given + f->hits.count == 0;
 
     search_merge_release(&f->merge);
-    if (f->step == FINDER_MESSAGES && f->listed.results == FILTER_NO_RESULTS) {
+    if (f->step == FINDER_MESSAGES && leaves_results(f)) {
         open_messages(f, b, FILTER_RESULTS);
         return;
     }
     for (size_t i = 0; i < f->count; i++)
         place_close(&f->places[i]);
-    together = none && f->fit == BROWSE_FIT_MESSAGE && session_texts_help(&f->texts, &f->query, 0);
-    nearly = none && f->formed && f->fit != BROWSE_FIT_NEARLY &&
-             session_texts_help(&f->texts, &f->query, 1);
-    f->at = f->next = 0;
-    f->found.count = 0;
-    f->step = together             ? FINDER_SESSIONS
-              : none && !f->formed ? FINDER_FORMS
-              : nearly             ? FINDER_SESSIONS
-                                   : FINDER_ENDED;
-    if (together)
-        f->fit = BROWSE_FIT_SESSION;
-    else if (f->step == FINDER_SESSIONS)
-        f->fit = BROWSE_FIT_NEARLY;
+    f->at = 0;
+    f->step = none && !f->formed ? FINDER_FORMS : FINDER_ENDED;
+    if (f->step == FINDER_FORMS || !none)
+        return;
+    if (f->fit == BROWSE_FIT_MESSAGE && session_texts_help(&f->texts, &f->query, 0))
+        want_sessions(f, BROWSE_FIT_SESSION);
+    else if (f->fit != BROWSE_FIT_NEARLY && !f->lost && session_texts_help(&f->texts, &f->query, 1))
+        want_sessions(f, BROWSE_FIT_NEARLY);
 }
 
 static int open_box_for_forms(void *finder, size_t place, struct search *s, struct pattern *pattern,
@@ -330,9 +345,11 @@ static int open_box_for_forms(void *finder, size_t place, struct search *s, stru
     return !p->entered ? 0 : open_place_search(p, s, pattern, e) == 0 ? 1 : -1;
 }
 
-/* Looks for other forms of the words, and begins again with what is asked in their place. */
+/* Looks for the words, and if all are there for the sessions that have them; else, or without such
+ * sessions, for other forms of the words, and begins again with what is asked in their place. */
 static void find_box_forms(struct finder *f, struct browse *b, struct err *e)
 {
+    bool looked = f->forms.looked;
     int result;
 
     if (!f->forms.open)
@@ -340,16 +357,26 @@ static void find_box_forms(struct finder *f, struct browse *b, struct err *e)
                                   .query = &f->query,
                                   .histories = f->count,
                                   .together = true,
+                                  .searched = true,
+                                  .may_lack = true,
                                   .open = open_box_for_forms,
                                   .ctx = f};
-    result = forms_run(&f->forms, e);
+    result = looked ? forms_run(&f->forms, e) : forms_look_for_words(&f->forms, e);
     if (result == SEARCH_PAUSED)
         return;
-    f->formed = true;
     for (size_t i = 0; i < f->count; i++)
         f->places[i].query.in_session = false;
-    if (result < 0 || f->forms.asked.len == 0) {
-        next_fit(f, b);
+    if (!looked && result == 0) {
+        if (f->forms.absent == 0 && session_texts_help(&f->texts, &f->query, 0))
+            want_sessions(f, BROWSE_FIT_SESSION);
+        return;
+    }
+    f->formed = true;
+    f->lost = f->forms.lost > 0;
+    if (f->forms.asked.len == 0) {
+        f->step = FINDER_ENDED;
+        if (result == 0 && !f->lost)
+            next_fit(f, b);
         return;
     }
     browse_set_instead(b, buf_str(&f->forms.asked), buf_str(&f->forms.said));
@@ -504,7 +531,7 @@ bool browse_search_on(struct browse_reader *r, struct browse *b)
     f->since = time_ticks();
     if (!f->formed && b->instead.len > 0)
         browse_set_instead(b, STR(""), STR(""));
-    browse_add_hits(b, &f->hits, f->fit, f->step == FINDER_ENDED);
+    browse_add_hits(b, &f->hits, f->lost ? BROWSE_FIT_NEARLY : f->fit, f->step == FINDER_ENDED);
     if (f->step == FINDER_ENDED)
         finder_end(f);
     return true;

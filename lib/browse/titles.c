@@ -53,6 +53,7 @@ static const char *const hit_titles[] = {
     [BROWSE_FIT_MESSAGE] = "hits",
     [BROWSE_FIT_SESSION] = "sessions with all words",
     [BROWSE_FIT_NEARLY] = "all words but one",
+    [BROWSE_FIT_LIKE] = "by meaning",
 };
 
 void browse_title_list(struct buf *out, const struct browse *b)
@@ -113,6 +114,23 @@ void browse_title_text(struct buf *out, struct browse *b)
     buf_release(&rest);
 }
 
+/* Adds a text in lines that fit into the narrowest list. */
+static void add_wrapped(struct buf *out, struct str text)
+{
+    size_t begin = out->len;
+
+    while (text.p && text.n > 0) {
+        struct str word = str_cut(&text, ' ');
+        bool fits = out->len - begin + word.n < BROWSE_LIST_MIN - 1;
+
+        if (out->len > begin)
+            buf_add_byte(out, fits ? ' ' : '\n');
+        begin = fits ? begin : out->len;
+        buf_add_str(out, word);
+    }
+    buf_add_byte(out, '\n');
+}
+
 void browse_advice_list(struct buf *out, const struct browse *b)
 {
     if (browse_list_count(b) > 0 || browse_awaits_list(b))
@@ -122,6 +140,8 @@ void browse_advice_list(struct buf *out, const struct browse *b)
                        "chat 'a question'\n    begins one\n" PROGRAM_PREFIX
                        "hist-import\n    brings in those of other programs\n"
                        "Ctrl-S\n    lists all your histories\n");
+    if (b->searching && browse_asks_meaning(b))
+        add_wrapped(out, buf_str(&b->said));
     if (b->searching && b->role)
         buf_addf(out, "Only role %s: Ctrl-R, next role\n", b->role);
     if (b->searching && !b->all && b->histories > 1)

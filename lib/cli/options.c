@@ -87,12 +87,12 @@ static const struct opt common_options[] = {
 };
 
 static const char *const kind_names[] = {
-    [OPT_FLAG] = "flag",         [OPT_TEXT] = "text",         [OPT_NUMBER] = "number",
-    [OPT_FILE] = "file",         [OPT_SESSION] = "session",   [OPT_ROLE] = "role",
-    [OPT_MODEL] = "model",       [OPT_PROVIDER] = "provider", [OPT_WHEN] = "when",
-    [OPT_TEMPLATE] = "template", [OPT_PERSONA] = "persona",   [OPT_TOOL] = "tool",
-    [OPT_MCP] = "mcp",           [OPT_TIME] = "time",         [OPT_CHOICE] = "choice",
-    [OPT_WORD] = "word",         [OPT_CHOICES] = "choices",
+    [OPT_FLAG] = "flag",     [OPT_TEXT] = "text",         [OPT_NUMBER] = "number",
+    [OPT_QUERY] = "query",   [OPT_FILE] = "file",         [OPT_SESSION] = "session",
+    [OPT_ROLE] = "role",     [OPT_MODEL] = "model",       [OPT_PROVIDER] = "provider",
+    [OPT_WHEN] = "when",     [OPT_TEMPLATE] = "template", [OPT_PERSONA] = "persona",
+    [OPT_TOOL] = "tool",     [OPT_MCP] = "mcp",           [OPT_TIME] = "time",
+    [OPT_CHOICE] = "choice", [OPT_WORD] = "word",         [OPT_CHOICES] = "choices",
 };
 
 /* Returns the row with this name, or NULL. */
@@ -132,7 +132,7 @@ static void print_option(void *arg, const struct opt *o)
 
     if (!o->help)
         return;
-    *has_query = *has_query || (o->meta && strcmp(o->meta, "QUERY") == 0);
+    *has_query = *has_query || o->kind == OPT_QUERY;
     if (o->key < OPT_LONG)
         buf_addf(&left, "-%c, --%s", o->key, o->name);
     else

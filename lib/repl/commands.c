@@ -18,6 +18,7 @@
 #include "chathist/chat/prompt.h"
 #include "chathist/chat/request_settings.h"
 #include "chathist/chat/template.h"
+#include "chathist/cli/query_offer.h"
 #include "chathist/cli/confirm.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/options.h"
@@ -825,27 +826,19 @@ static void offer_templates(struct repl *r, struct line_words *words, struct str
     offer_presets("templates", words, typed);
 }
 
-/* Offers the fields of a query for its last word, and the roles. */
+/* Offers the fields of a query for its last word, or values of its last field. */
 static void offer_fields(struct repl *r, struct line_words *words, struct str typed)
 {
-    static const char *const roles[] = {"role:user", "role:assistant", "role:system", "role:tool"};
-    struct buf field = BUF_INIT(BUF_SMALL);
+    struct words offers = {0};
     size_t n = typed.n;
 
-    (void)r;
     while (n > 0 && typed.p[n - 1] != ' ')
         n--;
+    query_offer(&offers, typed, r->chat->history, 1);
     words->from += n;
-    typed = str_skip(typed, n);
-    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
-        line_offer(words, typed, str_of(roles[i]));
-    for (size_t i = 0; query_field(i); i++) {
-        buf_clear(&field);
-        buf_addf(&field, "%s:", query_field(i));
-        if (!str_eq_c(buf_str(&field), "role:"))
-            line_offer(words, typed, buf_str(&field));
-    }
-    buf_release(&field);
+    for (size_t i = 0; i < offers.count; i++)
+        words_add(&words->all, str_skip(str_of(offers.at[i]), n));
+    words_release(&offers);
 }
 
 static bool is_dot(struct str path)

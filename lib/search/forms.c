@@ -4,7 +4,6 @@
 
 #include "chathist/base/memory.h"
 #include "chathist/base/regex.h"
-#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/history/session_list.h"
 
@@ -21,9 +20,10 @@ enum form { SAME, ID, MARKS, STEM_1, STEM_2, STEM_3, EDIT, FORMS };
 #define CUT_MOST 3
 /* The words are taken from this many of the newest messages with one, and this many are asked. */
 #define LOOKED_AT 100
-/* In a history of more than so many bytes, a form is looked for at most this many milliseconds. */
-#define LARGE ((off_t)16 << 20)
-#define FORM_MS 60
+/* A form is looked for in the newest bytes of the histories, of which each has an equal part of
+ * FORM_BYTES, but at least HISTORY_LEAST. */
+#define FORM_BYTES ((off_t)32 << 20)
+#define HISTORY_LEAST ((off_t)2 << 20)
 #define ASKED_MOST 8
 #define SAID_MOST 3
 /* A query of more words has no forms: each word would be searched for. */
@@ -276,10 +276,13 @@ static int find_session_of_id(struct forms *f, struct str id, struct err *e)
     return found;
 }
 
-/* Returns whether a form is looked for only until the deadline. */
-static bool has_deadline(enum form form)
+/* Returns how many bytes of each history are searched for a form; 0: all. It does not depend on the
+ * clock, nor on the skip index, so that a history always gives the same answer. */
+static off_t bytes_for(const struct forms *f, enum form form)
 {
-    return form != SAME && form != ID;
+    off_t part = FORM_BYTES / (off_t)f->histories;
+
+    return form == SAME || form == ID ? 0 : part > HISTORY_LEAST ? part : HISTORY_LEAST;
 }
 
 /* Begins a search of the next history. Returns 1; 0 if it is not to be searched; -1 with *e set. */
@@ -292,10 +295,11 @@ static int open_next(struct forms *f, struct str word, enum form form, struct er
         return -1;
     opened = f->open(f->ctx, f->history, &f->search, &f->pattern, e);
     f->opened = opened > 0;
-    if (opened > 0 && has_deadline(form) && f->search.scan.size > LARGE && !f->search.until)
-        f->search.until = &f->deadline;
-    if (opened <= 0 || form != ID)
+    if (opened <= 0)
         return opened;
+    f->search.most = bytes_for(f, form);
+    if (form != ID)
+        return 1;
     found = find_session_of_id(f, word, e);
     if (found > 0)
         add_found(f, word);
@@ -326,8 +330,7 @@ static bool has_found_enough(const struct forms *f, enum form form)
     return sum >= (form == MARKS || form == EDIT ? LOOKED_AT : 1);
 }
 
-/* Looks for a form of the word in the present history. Returns as search_next does; SEARCH_PAUSED
- * only if there is time left. */
+/* Looks for a form of the word in the present history. Returns as search_next does. */
 static int search_form_in(struct forms *f, struct str word, enum form form, struct err *e)
 {
     int found = f->opened ? 1 : open_next(f, word, form, e);
@@ -336,7 +339,7 @@ static int search_form_in(struct forms *f, struct str word, enum form form, stru
     while (found > 0 && !has_found_enough(f, form)) {
         found = search_next(&f->search, &hit, e);
         if (found == SEARCH_PAUSED)
-            return has_deadline(form) && time_ticks() >= f->deadline ? 0 : found;
+            return found;
         if (found == SEARCH_FAILED)
             err_release(e);
         else if (found == 1)
@@ -348,8 +351,6 @@ static int search_form_in(struct forms *f, struct str word, enum form form, stru
 /* Looks for a form of the word in all histories. Returns as forms_run does. */
 static int search_form(struct forms *f, struct str word, enum form form, struct err *e)
 {
-    if (f->history == 0 && !f->opened)
-        f->deadline = time_ticks() + FORM_MS;
     for (; f->history < f->histories && !has_found_enough(f, form); f->history++) {
         int found = search_form_in(f, word, form, e);
 
@@ -407,12 +408,27 @@ static void use_found(struct forms *f, struct form_of_word *w, struct str word, 
         buf_add_byte(&w->asked, '/');
 }
 
+/* Looks for the current word as it is. Returns as forms_run does. */
+static int look_for_same(struct forms *f, struct str word, struct err *e)
+{
+    bool known = f->searched && query_words(f->query) == 1 && query_is_words(f->query);
+    int result;
+
+    if (!can_have(f, word, SAME))
+        return 0;
+    result = known ? 0 : search_form(f, word, SAME, e);
+    f->words[f->word].absent = result == 0 && f->found.count == 0;
+    if (result == 0)
+        hash_map_release(&f->found);
+    return result;
+}
+
 /* Looks for the forms of the current word, from the current one on. Returns as forms_run does. */
-static int look_for_word(struct forms *f, struct str word, struct err *e)
+static int look_for_forms(struct forms *f, struct str word, struct err *e)
 {
     struct form_of_word *w = &f->words[f->word];
 
-    for (; f->form < FORMS; f->form++) {
+    for (; f->form < FORMS && (w->absent || f->joining); f->form++) {
         enum form form = (enum form)f->form;
         bool found;
         int result;
@@ -423,9 +439,7 @@ static int look_for_word(struct forms *f, struct str word, struct err *e)
         if (result != 0)
             return result;
         found = f->found.count > 0;
-        if (form == SAME)
-            w->absent = !found;
-        else if (found)
+        if (found)
             use_found(f, w, word, form);
         hash_map_release(&f->found);
         if (found && !f->joining)
@@ -435,7 +449,7 @@ static int look_for_word(struct forms *f, struct str word, struct err *e)
         buf_add_byte(&w->asked, '/');
     else if (f->joining)
         buf_clear(&w->asked);
-    f->form = 0;
+    f->form = ID;
     return 0;
 }
 
@@ -452,20 +466,28 @@ static void make_query(struct forms *f)
     size_t count = words_with_forms(f), from = 0, at, n;
     struct buf absent = BUF_INIT(SIZE_MAX), shown = BUF_INIT(SIZE_MAX);
 
+    for (size_t i = 0; i < count; i++)
+        f->lost += f->words[i].absent && f->words[i].asked.len == 0;
+    if (f->may_lack && f->lost > 1)
+        return;
     for (size_t i = 0; i < count; i++) {
         const struct form_of_word *w = &f->words[i];
         struct str word = query_word(f->query, i, &at, &n);
+        bool left_out = w->absent && f->may_lack && f->lost == 1 && count > 1;
 
-        if (w->asked.len == 0)
+        if (w->asked.len == 0 && !left_out)
             continue;
         buf_add(&f->asked, f->text.p + from, at - from);
         buf_add_str(&f->asked, buf_str(&w->asked));
         from = at + n;
+        if (w->asked.len == 0)
+            continue;
         buf_addf(&absent, "%s'%.*s'", absent.len > 0 ? ", " : "", (int)word.n, word.p);
         buf_addf(&shown, "%s%s", shown.len > 0 ? ", " : "", buf_c(&w->said));
     }
-    if (from > 0) {
+    if (from > 0)
         buf_add_str(&f->asked, str_skip(f->text, from));
+    if (absent.len > 0) {
         buf_addf(&f->said, f->joining ? "no session has all words; showing %s, too" : "no %s; ",
                  f->joining ? buf_c(&shown) : buf_c(&absent));
         if (!f->joining)
@@ -475,37 +497,60 @@ static void make_query(struct forms *f)
     buf_release(&shown);
 }
 
-int forms_run(struct forms *f, struct err *e)
+/* Looks for each word, from the current one on. Returns as forms_run does. */
+static int look_for_words(struct forms *f,
+                          int (*look)(struct forms *f, struct str word, struct err *e),
+                          struct err *e)
+{
+    int result = 0;
+
+    for (; f->word < words_with_forms(f) && result == 0; f->word += result == 0)
+        result = look(f, word_of(f), e);
+    if (result == 0)
+        f->word = 0;
+    return result;
+}
+
+static void begin_forms(struct forms *f)
 {
     size_t count = words_with_forms(f);
-    bool absent = false;
 
-    if (!f->words) {
-        f->words = mem_zalloc((count + 1) * sizeof *f->words);
-        for (size_t i = 0; i < count; i++) {
-            buf_init(&f->words[i].asked, SIZE_MAX);
-            buf_init(&f->words[i].said, SIZE_MAX);
-        }
-        buf_init(&f->asked, SIZE_MAX);
-        buf_init(&f->said, SIZE_MAX);
-        buf_init(&f->bare, SIZE_MAX);
+    f->words = mem_zalloc((count + 1) * sizeof *f->words);
+    for (size_t i = 0; i < count; i++) {
+        buf_init(&f->words[i].asked, SIZE_MAX);
+        buf_init(&f->words[i].said, SIZE_MAX);
     }
-    for (;;) {
-        for (; f->word < count; f->word++) {
-            int result = look_for_word(f, word_of(f), e);
+    buf_init(&f->asked, SIZE_MAX);
+    buf_init(&f->said, SIZE_MAX);
+    buf_init(&f->bare, SIZE_MAX);
+}
 
-            if (result != 0)
-                return result;
-        }
-        for (size_t i = 0; i < count; i++)
-            absent |= f->words[i].absent;
-        if (f->joining || absent || !f->together || count < 2)
-            break;
-        f->joining = true;
-        f->word = 0;
-    }
-    make_query(f);
-    return 0;
+int forms_look_for_words(struct forms *f, struct err *e)
+{
+    int result;
+
+    if (!f->words)
+        begin_forms(f);
+    result = look_for_words(f, look_for_same, e);
+    f->looked = result == 0;
+    for (size_t i = 0; i < words_with_forms(f) && f->looked; i++)
+        f->absent += f->words[i].absent;
+    return result;
+}
+
+int forms_run(struct forms *f, struct err *e)
+{
+    int result = f->looked ? 0 : forms_look_for_words(f, e);
+
+    if (result != 0)
+        return result;
+    f->form = f->form == SAME ? ID : f->form;
+    f->joining = f->absent == 0;
+    if (!f->joining || (f->together && words_with_forms(f) > 1))
+        result = look_for_words(f, look_for_forms, e);
+    if (result == 0)
+        make_query(f);
+    return result;
 }
 
 void forms_release(struct forms *f)

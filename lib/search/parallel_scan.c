@@ -30,8 +30,9 @@ struct chunk {
     uint64_t hits, bad;
     struct scan_item *items; /* owned */
     size_t count, cap;
-    bool failed; /* a message could not be matched */
-    int errnum;  /* why it could not be read, or 0 */
+    bool failed;  /* a message could not be matched */
+    bool refused; /* the filter does not accept a line */
+    int errnum;   /* why it could not be read, or 0 */
 };
 
 /* Reads chunks on one of the threads. */
@@ -78,7 +79,7 @@ struct parallel_scan {
     struct scan_held held; /* hits of chunks that the caller had */
     struct scan_rest rest; /* the part after these chunks */
     uint64_t hits;         /* in the chunks that the caller had */
-    bool failed;           /* a message in them could not be matched */
+    bool failed, refused;  /* as in one of these chunks */
 };
 
 /* ---- is a line a hit? ---- */
@@ -144,8 +145,11 @@ static enum verdict check_scanned_line(struct worker *w)
     w->parsed = true;
     w->timestamp = w->message.timestamp;
     w->calls = w->message.field[FIELD_TOOL_CALLS].p && in & SEARCH_TOOLS;
+    if (w->job->filter && !filter_match(w->job->filter, &w->message)) {
+        w->chunk->refused = true;
+        return MISS;
+    }
     if ((message_is_title(&w->message) && !(in & SEARCH_TITLE)) ||
-        (w->job->filter && !filter_match(w->job->filter, &w->message)) ||
         (w->job->query && !query_accepts(w->job->query, &w->message)))
         return MISS;
     w->content = json_body(w->message.field[FIELD_CONTENT]);
@@ -536,6 +540,9 @@ struct parallel_scan *parallel_scan_new(const struct parallel_scan_job *job)
     s->next_size = job->by_line ? (size_t)job->scan->size : job->scan->block_size;
     scan_order_init(&s->order, job->scan->size, (off_t)s->next_size,
                     job->by_line ? NULL : job->times, job->map);
+    /* The newest cells are the first of the order. */
+    if (job->most > 0 && (off_t)s->order.count > job->most / s->order.cell)
+        s->order.count = (size_t)(job->most / s->order.cell);
     s->pool =
         thread_pool_new(&(struct thread_pool_work){job->threads, s, begin_chunk, work_on_chunk});
     add_worker(s);
@@ -589,7 +596,8 @@ static int next_chunk(struct parallel_scan *s, struct err *e)
     s->hits += s->chunk->hits;
     if (s->chunk->errnum)
         return err_sys(e, s->chunk->errnum, "cannot read '%s'", s->job.scan->path);
-    s->failed = s->failed || s->chunk->failed;
+    s->failed |= s->chunk->failed;
+    s->refused |= s->chunk->refused;
     if (s->chunk->count > 0) {
         scan_held_add(&s->held, (struct scan_run){s->chunk->items, s->chunk->count});
         s->chunk->items = NULL;
@@ -623,6 +631,11 @@ int parallel_scan_count(struct parallel_scan *s, uint64_t *hits, uint64_t *bad, 
         *bad += s->chunk->bad;
     *hits = s->hits;
     return more == 0 ? !s->failed : more;
+}
+
+bool parallel_scan_refused(const struct parallel_scan *s)
+{
+    return s->refused;
 }
 
 bool parallel_scan_ended(struct parallel_scan *s, uint64_t *hits)

@@ -48,6 +48,7 @@ struct parallel_scan_job {
     size_t threads;                      /* 1 to THREAD_POOL_MAX */
     size_t chunk_max;                    /* in bytes; the first chunk has one window */
     off_t helped;                        /* helpers start if at least this much is left */
+    off_t most;                          /* only cells of this size together, the newest; 0: all */
     bool list;                           /* hits are listed; false: only counted */
     /* If as much is left after the first chunk, `map` is loaded from the skip index. */
     const struct history *history; /* NULL: the index is not used */
@@ -72,6 +73,8 @@ int parallel_scan_next(struct parallel_scan *s, struct scan_item *hit, uint64_t 
  * PARALLEL_SCAN_PAUSED. */
 int parallel_scan_count(struct parallel_scan *s, uint64_t *hits, uint64_t *bad, struct err *e);
 
+/* Returns whether the filter has refused a line that was looked at in the chunks so far. */
+bool parallel_scan_refused(const struct parallel_scan *s);
 /* Returns whether every part of the history was looked at that had to be. *hits is set to the
  * number of hits so far. */
 bool parallel_scan_ended(struct parallel_scan *s, uint64_t *hits);

@@ -87,6 +87,7 @@ static int start_scan(struct search *s, bool list, bool ordered, struct err *e)
         /* It pauses between chunks. */
         .chunk_max = s->until ? block : CHUNK(block),
         .helped = HELPED(block),
+        .most = s->most,
         .list = list,
         .history = w->map.count > 0 ? s->history : NULL,
         .skip = &w->query,
@@ -229,6 +230,11 @@ int search_next(struct search *s, struct hit *h, struct err *e)
     return result;
 }
 
+bool search_refused(const struct search *s)
+{
+    return s->work && parallel_scan_refused(s->work->scan);
+}
+
 int search_latest(struct search *s, int64_t *latest, struct err *e)
 {
     if (!s->work && start_scan(s, true, !s->any_order, e) < 0)
@@ -310,7 +316,8 @@ struct search_learned *search_learned(struct search *s)
     struct search_learned *l;
     uint64_t hits;
 
-    if (!s->work || s->work->map.count == 0 || !parallel_scan_ended(s->work->scan, &hits))
+    if (!s->work || s->work->map.count == 0 || s->most > 0 ||
+        !parallel_scan_ended(s->work->scan, &hits))
         return NULL;
     l = mem_zalloc(sizeof *l);
     l->map = s->work->map;

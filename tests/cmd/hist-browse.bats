@@ -281,6 +281,52 @@ type to search  F1 help  Enter open  Tab panel  ^O load  Esc back'
     printed_is fix
 }
 
+@test "hist-browse: Tab completes the field at the end of the box, and says which values there are" {
+    worked
+    terminal
+    browse
+    keys 'parser ro'
+    keys Tab
+    screen_has '> parser role: ' 'role:user role:assistant role:tool role:system'
+    keys as Tab
+    screen_has '> parser role:assistant ' ' hits '
+    keys ' tool:' Tab
+    screen_has '> parser role:assistant tool:edit'
+    # What cannot be completed, and the whole name of a field, which may be a word, go to the list.
+    keys C-u 'tool' Tab
+    screen_has '> tool ' '? help'
+    keys i C-u 'parser' Tab
+    screen_has '> parser ' '? help'
+    keys Escape Escape C-c
+    ended 130
+}
+
+@test "hist-browse: a text after ~ is searched for by its meaning" {
+    worked
+    start_llm --embed car=plan
+    unset CHAT_MODEL OPENAI_BASE_URL
+    configure 'embed.model = openai:small' "embed.base_url = http://127.0.0.1:$LLM_PORT/v1"
+    terminal 100x24
+    browse --print id
+    keys '~car'
+    screen_has ' by meaning ' 'plan the parser'
+    # Another text in its place is a search for words again.
+    keys C-u 'tests'
+    screen_has ' hits ' 'write tests' '1/1'
+    keys C-u '~car'
+    screen_has ' by meaning '
+    keys Enter
+    ended 0
+    printed_is plan
+    # Without a model a sentence says how.
+    configure
+    browse --print id
+    keys C-u '~other'
+    screen_has ' no hit ' 'model that makes vectors' 'set embed.model in the'
+    keys C-c
+    ended 130
+}
+
 @test "hist-browse: of several words the best come first, as with --sort best, and results of tools fold" {
     local i
     {

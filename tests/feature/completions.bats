@@ -299,6 +299,38 @@ answers() {
     stdout_is --in=content,tools
 }
 
+@test "completions: a query: names of fields, and values from the history" {
+    {
+        printf '{"id":"1-1","session_id":"q-1","timestamp":"2026-01-01T00:00:00Z","role":"assistant","content":"x",'
+        printf '"model":"gpt-9","tool":"aider","tool_calls":[{"id":"c","name":"grep_it","args":{}},'
+        printf '{"id":"d","name":"two words","args":{}},{"id":"e","name":"grep\\u001b[31m","args":{}}]}\n'
+    } >main.jsonl
+    for shell in "${SHELLS[@]}"; do
+        completed "$shell" "hist-search --query 'cart rol" "hist-search --query 'cart role:"
+        completed "$shell" 'hist-search --query tool:gr' 'hist-search --query tool:grep_it'
+        completed "$shell" 'hist-search --query mod' 'hist-search --query model:'
+        completed "$shell" 'hist-search --query=model:' 'hist-search --query=model:gpt-9'
+        completed "$shell" 'hist-sessions --match before:y' 'hist-sessions --match before:yesterday'
+        completed "$shell" 'hist-sessions --match bef' 'hist-sessions --match before:'
+        completed "$shell" 'hist-delete --match id:q' 'hist-delete --match id:q-1'
+        completed "$shell" 'hist-search --history other.jsonl --query id:' \
+            'hist-search --history other.jsonl --query id:gamma-3'
+    done
+    run_expect 0 hist-search --complete 'tool:'
+    stdout_is tool:grep_it
+    run_expect 0 hist-search --complete 'a role:'
+    stdout_is 'a role:user' 'a role:assistant' 'a role:tool' 'a role:system'
+    run_expect 0 hist-search --complete ''
+    stdout_has role:user since: after: until: before: model: from: file: tool: title: repo: in: session: id:
+    need fish
+    in_fish "hist-search --query 'cart tool:"
+    stdout_is 'cart tool:grep_it'
+    in_fish 'hist-sessions --match=bef'
+    stdout_is '--match=before:'
+    in_fish 'hist-search --query from:'
+    stdout_is 'from:aider'
+}
+
 @test "completions: the beginning of the six digits of a generated id" {
     hist_line sess_1719500000000_996773 user 'with digits' >>main.jsonl
     hist_line sess_1719500000001_a96773 user 'with others' >>main.jsonl

@@ -18,6 +18,7 @@
 enum opt_kind {
     OPT_FLAG, /* no argument */
     OPT_TEXT,
+    OPT_QUERY, /* in the language of search/query.h */
     OPT_NUMBER,
     OPT_FILE,
     OPT_SESSION,

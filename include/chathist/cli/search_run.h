@@ -36,6 +36,7 @@ struct search_run {
     struct choice choice;
     struct arg_list texts, operands; /* the alternatives of -e, or each TEXT */
     const char *query_text;          /* NULL: no query */
+    const char *complete;            /* a query that is to be completed; NULL: none */
     const char *like;                /* --like; NULL: none */
     struct words like_words;         /* then the operands are these */
     struct pattern pattern;          /* its options; the rest by search_run_set_texts: */

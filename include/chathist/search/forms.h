@@ -13,8 +13,8 @@
  *               exchanged with the next one; from six letters on
  *
  * If each word is found, but no session holds all of them, every word is joined by all its forms.
- * In a large history each form is looked for only some hundredths of a second, in the newest messages
- * first, because neither the skip index nor a fast scan helps much with parts of words.
+ * Forms are looked for in the newest part of a large history only, some 32 megabytes, because neither the
+ * skip index nor a fast scan helps much with parts of words.
  *
  * Expressions, phrases, words with quotes and those of more than 64 letters have no forms; an id
  * may be longer.
@@ -40,6 +40,8 @@ struct forms {
     const struct query *query;
     size_t histories;
     bool together; /* sessions were asked, too, and none has all words */
+    bool may_lack; /* a word without other forms may be left out, if it is the only one */
+    bool searched; /* a search for a query of one word has found nothing */
     /* Opens a search of a history for a pattern, as search_open does, with the options of the
      * caller. Returns 1; 0 if the history is not to be searched; -1 with *e set. */
     int (*open)(void *ctx, size_t history, struct search *s, struct pattern *p, struct err *e);
@@ -47,12 +49,14 @@ struct forms {
     /* The result: */
     struct buf asked; /* the other query; empty: no other forms */
     struct buf said;  /* what it does, for people: `no 'hapens'; showing 'happens'` */
+    size_t absent;    /* how many words are in no message, */
+    size_t lost;      /* and have no other form */
     /* private */
     struct form_of_word *words;
     size_t word, form, history; /* what is looked for now, and where */
+    bool looked;                /* for the words as they are */
     bool joining;               /* each word is joined by its forms */
     bool opened;
-    int64_t deadline; /* of a form in a large history */
     struct pattern pattern;
     struct buf bare;
     struct query by_id; /* `id:WORD` */
@@ -60,6 +64,9 @@ struct forms {
     struct hash_map found; /* the texts that were found, with the number of messages */
 };
 
+/* Looks for the words as they are, and counts the absent ones; no session holds all words if there are any.
+ * Returns as forms_run does, which calls this itself. */
+int forms_look_for_words(struct forms *f, struct err *e);
 /* Looks for the forms. Returns 0; -1 with *e set; or SEARCH_PAUSED if `open` sets `until` of struct
  * search, and the next call continues. To be released in any case. */
 int forms_run(struct forms *f, struct err *e);

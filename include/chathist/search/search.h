@@ -43,6 +43,7 @@ struct search {
     const struct history *history;
     bool any_order;            /* hits have the order of the file in any case; default false */
     off_t skip_block;          /* of the skip index; default SKIP_BLOCK; 0: it is not used */
+    off_t most;                /* only the newest part of the history, of this size; 0: all */
     const atomic_bool *cancel; /* the search ends when another thread sets it; NULL: never */
     /* A time of time_ticks. When it has passed, search_next and search_count return SEARCH_PAUSED,
      * some milliseconds later at most, or after a step of the work on a very long line. NULL: they
@@ -81,6 +82,8 @@ void search_close(struct search *s);
 #define SEARCH_PAUSED 3
 /* Returns 1 and the next hit, 0 at the end, -1 with *e set, SEARCH_FAILED or SEARCH_PAUSED. */
 int search_next(struct search *s, struct hit *h, struct err *e);
+/* Returns whether the filter has refused a message so far that may match the pattern. */
+bool search_refused(const struct search *s);
 /* Sets *latest to a time that no hit is after: LINE_OLDEST if the history has no messages, or if
  * hits have the order of the file. Reads no text. Returns 0, or -1 with *e set. */
 int search_latest(struct search *s, int64_t *latest, struct err *e);
