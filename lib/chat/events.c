@@ -206,8 +206,8 @@ void events_model(struct events *ev, const char *provider, const char *model)
 
 /* ---- the context ---- */
 
-static void note_message(size_t index, const char *role, size_t length, bool calls,
-                         const struct context_message *m)
+static void print_sent_message(size_t index, const char *role, size_t length, bool calls,
+                               const struct context_message *m)
 {
     size_t images = m ? attachment_images(m->attachments, m->attachments_count) : 0;
     struct buf more = BUF_INIT(BUF_SMALL);
@@ -221,7 +221,7 @@ static void note_message(size_t index, const char *role, size_t length, bool cal
     buf_release(&more);
 }
 
-static void note_context(const struct turn *t)
+static void print_sent_context(const struct turn *t)
 {
     const struct context *c = &t->context;
     size_t system = c->system ? 1 : 0;
@@ -229,10 +229,10 @@ static void note_context(const struct turn *t)
     notef("session=%.*s state=%s message_count=%zu", (int)t->session.n, t->session.p,
           t->is_new ? "new" : "existing", c->count + system);
     if (c->system)
-        note_message(0, role_name(ROLE_SYSTEM), c->system_len, false, NULL);
+        print_sent_message(0, role_name(ROLE_SYSTEM), c->system_len, false, NULL);
     for (size_t i = 0; i < c->count; i++)
-        note_message(i + system, role_name(c->at[i].role), c->at[i].n, c->at[i].tool_calls != NULL,
-                     &c->at[i]);
+        print_sent_message(i + system, role_name(c->at[i].role), c->at[i].n,
+                           c->at[i].tool_calls != NULL, &c->at[i]);
 }
 
 static void add_limit_name(struct buf *b, const char *name, size_t limit)
@@ -244,7 +244,7 @@ static void add_limit_name(struct buf *b, const char *name, size_t limit)
 
 /* Warns once that a session exceeds the limits, on a terminal or not, because the model no longer
  * knows its beginning. */
-static void note_cut(struct events *ev, const struct turn *t)
+static void warn_of_cut(struct events *ev, const struct turn *t)
 {
     bool first = t->kind == TURN_NEXT && !t->messages.p && !t->was_cut;
     const char *command = ev->interactive ? "/new" : "-N";
@@ -267,11 +267,11 @@ static void note_cut(struct events *ev, const struct turn *t)
 void events_context(struct events *ev, const struct turn *t)
 {
     if (ev->verbose)
-        note_context(t);
+        print_sent_context(t);
     if (ev->quiet || (ev->interactive && (t->context.dropped > 0 ? ev->cut : ev->hinted)))
         return;
     if (t->context.dropped > 0) {
-        note_cut(ev, t);
+        warn_of_cut(ev, t);
         return;
     }
     ev->hinted = t->before >= CONTEXT_HINT;
@@ -472,7 +472,7 @@ void events_running(const struct events *ev, const struct tool_job *jobs, size_t
 
 /* ---- while nothing comes ---- */
 
-static void note_again(void *arg, const struct err *why, int64_t ms, unsigned repeated)
+static void report_retry(void *arg, const struct err *why, int64_t ms, unsigned repeated)
 {
     struct events *ev = arg;
     struct buf text = BUF_INIT(BUF_SMALL);
@@ -535,7 +535,7 @@ void events_start(struct events *ev, const struct opt_common *o, bool verbose)
                                       .citation = add_citation,
                                       .reasoning = receive_reasoning,
                                       .notice = add_notice,
-                                      .again = note_again,
+                                      .again = report_retry,
                                       .arg = ev};
     out_start(&ev->out, o->color);
     markdown_out_init(&ev->layout, &ev->out);

@@ -164,7 +164,7 @@ static struct stats_count count_of(struct stats *s, const struct message *m, siz
 }
 
 /* Finds out the cost of an answer. */
-static void take_cost(struct prices *p, const struct message *m, struct facts *f)
+static void set_cost(struct prices *p, const struct message *m, struct facts *f)
 {
     struct buf provider = BUF_INIT(BUF_LINE), model = BUF_INIT(BUF_LINE);
     struct cost cost;
@@ -276,7 +276,7 @@ static void stats_add(struct stats *s, const struct message *m)
     f.count = count_of(s, m, f.session);
     s->total.sessions = s->sessions.count;
     if (s->prices && f.count.answers > 0)
-        take_cost(s->prices, m, &f);
+        set_cost(s->prices, m, &f);
     sum_count(&s->total, &f.count);
     sum_cost(&s->total_costs, &f);
     if (time_parse_iso(m->timestamp, &us)) {

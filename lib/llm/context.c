@@ -761,7 +761,7 @@ static void merge(struct context_message *to, struct context_message *m)
     release_message(m);
 }
 
-void context_settle(struct context *c)
+void context_finish(struct context *c)
 {
     size_t kept = 0, turn = CONTEXT_ALL;
 

@@ -22,7 +22,7 @@ struct chat_args {
     const char *self; /* argv[0] */
     struct opt_common common;
     uint64_t given; /* the options that were given, a bit for each row of the table */
-    struct resume_wish wish;
+    struct resume_request resume;
     const char
         *setting[SETTING_COUNT]; /* flags, which override the configuration; NULL: not given */
     const char *preset
@@ -51,11 +51,11 @@ struct chat_args {
 
 /* Reads the command line. An error ends the program, as do --help and --version. */
 void chat_args_parse(struct chat_args *a, int argc, char **argv);
-/* Is --json among the options? It can be called before chat_args_parse. */
+/* Returns whether --json is among the options. It can be called before chat_args_parse. */
 bool chat_args_want_json(int argc, char **argv);
 /* Adds an option of a request. The strings are borrowed. */
 void chat_args_add_option(struct chat_args *a, struct ask_option option);
-/* Does --messages read standard input? */
+/* Returns whether --messages reads standard input. */
 bool chat_args_messages_stdin(const struct chat_args *a);
 void chat_args_release(struct chat_args *a);
 

@@ -63,7 +63,7 @@ struct chat_session {
 void chat_session_open(struct chat_session *t, const struct chat_args *args);
 /* Decides whether a history without read permission is ignored: the question is asked without it,
  * unless the turn depends on earlier messages. Call it before chat_session_choose. */
-void chat_session_look_at_history(struct chat_session *t);
+void chat_session_check_history(struct chat_session *t);
 /* Chooses the session of the next turn as the arguments say. */
 void chat_session_choose(struct chat_session *t);
 /* Fills in everything that is the same for every turn, and loads the context. The caller has set

@@ -101,7 +101,7 @@ void config_key(const struct config_named *named, struct buf *out);
 /* Writes `KEY = VALUE` into the user configuration: in the place of the last line with that key,
  * else as a new line. Everything else in the file stays. Returns 0, or -1 with *err set, also if
  * the file is a link: the user keeps it elsewhere. */
-int config_store(const char *key, struct str value, struct err *e);
+int config_file_set(const char *key, struct str value, struct err *e);
 /* `${XDG_CONFIG_HOME:-~/.config}/chathist/NAME`, whether it exists or not, for programs that have
  * not loaded the configuration. The caller frees it; NULL without a home directory. */
 char *config_user_file(const char *name);

@@ -64,7 +64,7 @@ void scan_share(struct scan *part, const struct scan *s, off_t at, off_t end);
  * are then not counted if they are bad. */
 void scan_only(struct scan *s, struct str session_id);
 /* Returns false if the line certainly belongs to another session than that of scan_only. */
-bool scan_may_give(const struct scan *s, struct str line);
+bool scan_may_match(const struct scan *s, struct str line);
 
 /* Makes the scan start, or start again, at `at`, the beginning of a line, or at the end of
  * the file if that is smaller. */

@@ -143,7 +143,7 @@ int response_add_extra(struct response *a, struct tool_call *c, const char *memb
                        struct err *e);
 /* Completes the calls: a call without an id gets one, a missing name becomes `unnamed`, and missing
  * arguments become `{}`. The objects that go back with them are added to a->opaque.thinking
- * (opaque_add_member), after opaque_settle. A finish reason of `stop` becomes
+ * (opaque_add_member), after opaque_finish. A finish reason of `stop` becomes
  * `tool_calls` if there are calls, and the other way round. */
 void response_finish_calls(struct response *a);
 /* An empty name or reason leaves the earlier one. A reason is translated into the words of
