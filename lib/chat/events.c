@@ -143,7 +143,7 @@ static void add_event(struct events *ev, const char *type, const char *name, str
 
 /* If the reader is gone, or a signal arrived while a slow reader was waited for, the turn ends. If
  * the disk is full, the answer still goes to the history. */
-static int go_on(const struct events *ev)
+static int check_reader(const struct events *ev)
 {
     return ev->out.error == EPIPE || ev->out.error == EINTR ? -1 : 0;
 }
@@ -310,7 +310,7 @@ static int receive_reasoning(void *arg, struct str delta)
     }
     add_event(ev, "reasoning", "text", delta);
     if (ev->json)
-        return go_on(ev);
+        return check_reader(ev);
     progress_end();
     leave_line(ev);
     stderr_text_text(&ev->reasoning, delta);
@@ -354,7 +354,7 @@ static int print_text(void *arg, struct str delta)
     ev->ends_line = delta.p[delta.n - 1] == '\n';
     if (!ev->out.whole)
         out_flush(&ev->out);
-    return go_on(ev);
+    return check_reader(ev);
 }
 
 static int add_citation(void *arg, struct str json)
@@ -368,7 +368,7 @@ static int add_citation(void *arg, struct str json)
     json_add_key(&b, "citation");
     json_add_compact(&b, json);
     end_event(ev, &b);
-    return go_on(ev);
+    return check_reader(ev);
 }
 
 void events_end_text(struct events *ev)

@@ -25,7 +25,7 @@ struct stream {
 /* A call that is running. */
 struct run {
     struct child child;
-    size_t sent; /* of the arguments */
+    size_t sent; /* how many bytes of the arguments were sent */
     struct stream out, err;
     struct buf chunk;
     size_t read; /* bytes of both streams, since it ended if it has */

@@ -202,7 +202,7 @@ static int store_open(struct store *s, const struct history *h, uint64_t model, 
 
     *s = (struct store){.fd = -1, .model = model};
     errno = 0;
-    if (!history_index(h))
+    if (!history_index_path(h))
         return -1;
     if (file_stat(h->dir_fd, h->path, &st) < 0) {
         errno = errno == ENOENT ? 0 : errno;

@@ -111,10 +111,10 @@ static int load_named_thread(struct thread *t, const struct history *h, struct s
 /* A copy that is being made. */
 struct copy {
     const struct thread *from;
-    size_t count; /* of the lines to copy */
+    size_t count; /* the number of the lines to copy */
     struct str session;
     struct hash_map places; /* ids -> the places of the last copied lines with them; borrowed */
-    struct hash_map ids;    /* of the copies, by place */
+    struct hash_map ids;    /* the ids of the copies, by place */
 };
 
 static int copy_line(struct copy *c, size_t i, struct buf *lines, struct err *e)

@@ -943,7 +943,7 @@ void history_make_second_name(const struct history *h, const struct stat *st)
 
 /* ---- the index files ---- */
 
-const char *history_index(const struct history *h)
+const char *history_index_path(const struct history *h)
 {
     return h->trusted && !h->unreadable ? h->index : NULL;
 }

@@ -34,7 +34,7 @@ struct part {
 struct rewrite {
     struct history *h;
     const struct rewriter *by;
-    struct buf name; /* of the new file; empty if no file has to be removed */
+    struct buf name; /* the name of the new file; empty if no file has to be removed */
     char *second;    /* the second name of the history (history/links.h); NULL if it has none */
     int fd;          /* the new file */
     int from;        /* the history, while lines of it are shown */
@@ -48,7 +48,7 @@ struct rewrite {
     struct buf erased;      /* lines for FILE.deleted */
     struct buf imported;    /* those of messages that were imported */
     char *owner;            /* the path of the marks */
-    struct owner_mark mark; /* of the history; inode 0 if the account has none */
+    struct owner_mark mark; /* the mark of the history; inode 0 if the account has none */
     off_t emitted;          /* bytes for the new file */
     off_t before;           /* those of lines before mark.from */
     bool kept;              /* the line that is shown */

@@ -696,7 +696,7 @@ static bool open_valid(struct session_index *x)
 {
     int reason = 0, grown;
 
-    x->fd = open_index_file(x->h->dir_fd, history_index(x->h), &reason);
+    x->fd = open_index_file(x->h->dir_fd, history_index_path(x->h), &reason);
     if (x->fd < 0)
         return reason == ENOENT;
     grown = compare_preamble(x);
@@ -722,7 +722,7 @@ bool session_index_open(struct session_index *x, const struct history *h)
 {
     int result;
 
-    if (!history_index(h) || !open_history(x, h))
+    if (!history_index_path(h) || !open_history(x, h))
         return false;
     if (x->scan.fd < 0 || x->scan.size < SESSION_INDEX_LEAST || fstat(x->scan.fd, &x->st) < 0 ||
         x->st.st_uid != geteuid() || !open_valid(x))
@@ -759,7 +759,7 @@ bool session_index_is_wrong(const struct history *h)
     struct str rest = STR_NONE;
     bool wrong = false;
 
-    if (!history_index(h) || !open_history(&x, h))
+    if (!history_index_path(h) || !open_history(&x, h))
         return false;
     if (x.scan.fd >= 0 && open_valid(&x) && x.fd >= 0) {
         r = (struct table_read){.scan = &x.scan, .to = (off_t)x.header.covered};
@@ -782,7 +782,7 @@ bool session_index_is_wrong(const struct history *h)
 
 bool session_index_blocked(const struct history *h, bool *removable)
 {
-    const char *path = history_index(h);
+    const char *path = history_index_path(h);
     struct stat st;
     int reason = 0, fd = path ? open_index_file(h->dir_fd, path, &reason) : -1;
 

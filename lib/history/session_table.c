@@ -286,7 +286,7 @@ struct piece {
 struct reading {
     const struct table_read *r;
     struct session_table *table; /* gets all lines */
-    struct scan scan;            /* of all that is read */
+    struct scan scan;            /* the scan of all that is read */
     off_t next;                  /* where the next piece begins */
     struct piece pieces[THREAD_POOL_SLOTS];
 };

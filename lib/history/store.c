@@ -159,7 +159,7 @@ struct batch {
     struct draft *drafts;
     const struct missing *missing;
     size_t count;
-    struct buf tail; /* of the file */
+    struct buf tail; /* the tail of the file */
 };
 
 /* Under the lock, so that neither an id comes twice nor the times run against the lines. */

@@ -28,7 +28,7 @@ struct input {
     cJSON *items;
     struct call_ids ids;
     size_t answers;     /* how many messages of the model have been written */
-    struct buf callers; /* of the calls whose results come next: lines of JSON */
+    struct buf callers; /* the callers of the calls whose results come next: lines of JSON */
     size_t callers_read;
 };
 

@@ -73,7 +73,7 @@ struct post {
     struct err e;
     struct http_transfer *transfer; /* NULL: it is not under way */
     struct buf session;             /* with which it was sent */
-    struct buf body;                /* of a response that is not a stream */
+    struct buf body;                /* the body of a response that is not a stream */
     struct sse sse;
     struct buf last_id; /* of the stream that is to be resumed; empty: no stream is */
     int64_t begin_at;   /* not earlier (time_ticks) */

@@ -74,8 +74,8 @@
 
 struct segment {
     enum fact_kind kind;
-    uint64_t digest; /* of the digests of its facts, in their order */
-    char name[40];   /* of its file */
+    uint64_t digest; /* a checksum of the digests of its facts, in their order */
+    char name[40];   /* the name of its file */
     uint64_t bytes;
     bool unusable; /* a stray that is damaged or cannot be read */
 };
@@ -91,8 +91,8 @@ struct copy {
     int fd;           /* the directory DIR/MACHINE/NAME; -1: it cannot be opened */
     bool indexed;     /* it has an index */
     struct buf index; /* the text of its index */
-    struct str run;   /* of it: the run that wrote it */
-    struct str body;  /* of it: the lines after the first one */
+    struct str run;   /* the run that wrote it */
+    struct str body;  /* the lines after the first one */
     int64_t written;  /* when the file of the index was last written, microseconds */
     struct segments segments;
     struct segments strays; /* segments that the index does not name; see find_strays */
@@ -123,9 +123,9 @@ struct folder {
     struct merge *merge;
     int fd;
     char *machine;
-    struct buf path;   /* of file_path */
+    struct buf path;   /* the result of file_path */
     struct buf former; /* the names that this machine had before, a line each */
-    struct buf name;   /* of the directories of this history */
+    struct buf name;   /* the name of the directories of this history */
     struct copy *copies;
     size_t count, cap;
     char *state;          /* the file of what earlier runs have read */
@@ -138,7 +138,7 @@ struct folder {
     struct err fault; /* why a file cannot be used, the first one */
     char *runs_path;  /* the file of the runs that this home directory remembers */
     struct buf runs;  /* its text: a line each, the last one first */
-    struct buf run;   /* of this run, once something is written */
+    struct buf run;   /* the text of this run, once something is written */
 };
 
 /* ---- names ---- */

@@ -36,8 +36,8 @@
 /* A line of the history. A line is at most 64 MiB long, and `place` holds its offset above its
  * length. */
 struct fact {
-    uint64_t key;    /* of its session and id */
-    uint64_t digest; /* of its bytes */
+    uint64_t key;    /* the key of its session and id */
+    uint64_t digest; /* the digest of its bytes */
     uint64_t place;
 };
 #define LENGTH_BITS 27
@@ -50,11 +50,11 @@ struct covered {
     uint64_t modified;    /* nanoseconds, when the file ended there; 0: it is not known to */
     uint64_t sample;      /* a checksum of some bytes before the end */
     uint64_t count;       /* facts */
-    uint64_t sum;         /* of the set of lines */
+    uint64_t sum;         /* the sum of the set of lines */
     uint64_t chain;       /* merge_prefix of all of them */
     uint64_t refused;     /* lines that cannot be synchronised */
     uint64_t waiting;     /* lines whose deletions wait; they are no facts */
-    uint64_t deleted_end; /* of FILE.deleted: none of the lines is deleted before that */
+    uint64_t deleted_end; /* an offset in FILE.deleted: none of the lines is deleted before that */
 };
 /* The beginning of the file of digests, which the facts follow. */
 struct head {
@@ -77,7 +77,7 @@ struct merge {
     struct merge_options options;
     struct merge_count count;
     char *deleted_path; /* FILE.deleted */
-    char *cache_path;   /* of the digests; NULL: none is kept */
+    char *cache_path;   /* where the digests are kept; NULL: none is kept */
     int fd;             /* the history that `covered` describes; -1: it does not exist */
     struct covered covered;
     struct covered cached; /* what the file of digests has */
@@ -89,13 +89,13 @@ struct merge {
     struct hash_map deleted; /* "SESSION LF ID", numbered in the order of the file */
     bool *waits;             /* by the number of a deletion */
     size_t waits_cap;
-    struct hash_map waiting_sessions; /* of covered.waiting */
+    struct hash_map waiting_sessions; /* the sessions of covered.waiting */
     size_t *arrived;                  /* numbers of deletions that are not stored yet */
     size_t arrived_count, arrived_cap;
     uint64_t erased_by_others; /* lines, in this run */
     off_t deleted_end;         /* FILE.deleted has been read up to this offset */
     struct prefix prefix[FACT_KINDS];
-    uint64_t deleted_sum;     /* of the set of deletions */
+    uint64_t deleted_sum;     /* the sum of the set of deletions */
     uint64_t erased;          /* lines that the rewrite at work leaves out */
     uint64_t stored;          /* lines of the batch that is being stored */
     struct buf pending;       /* lines that wait for the history */

@@ -29,7 +29,7 @@ struct chat_args {
         [SETTING_COUNT];  /* settings of -t and --persona (chat/template), which flags override */
     const char *messages; /* NULL: not given */
     const char *system;   /* NULL: not given */
-    const char *title;    /* of the session; NULL: not given */
+    const char *title;    /* the title of the session; NULL: not given */
     const char *output;   /* the file for images of the answer; NULL: not given */
     const char *schema;   /* a file's name or a line of fields; NULL: not given */
     const char *template_name, *persona;     /* NULL: not given */
@@ -38,10 +38,10 @@ struct chat_args {
     struct arg_list vars, files, tools, mcp; /* each of vars is NAME=VALUE */
     struct ask_option *options;
     size_t options_count, options_cap;
-    struct ask_header *headers; /* of --header */
+    struct ask_header *headers; /* the headers of --header */
     size_t headers_count, headers_cap;
-    struct arg_list hosted; /* of -T @NAME, without the @ */
-    struct arg_list chosen; /* of -T SERVER:TOOL */
+    struct arg_list hosted; /* the names of -T @NAME, without the @ */
+    struct arg_list chosen; /* the values of -T SERVER:TOOL */
     char **words;
     size_t words_count;
     bool stream, read_stdin, store, dry_run, models, verbose, regenerate, edit, extract, usage, yes;

@@ -45,7 +45,7 @@ struct chat_session {
     struct consent consent;
     struct events events;
     struct prices prices;  /* for the computed cost of -u and --json */
-    struct schema *schema; /* of --schema; NULL: none */
+    struct schema *schema; /* the schema of --schema; NULL: none */
     struct err unasked;    /* why no request can be sent: no model is known yet */
     struct turn_store store;
     bool cut_noted;      /* a notice has said that the server leaves out messages */

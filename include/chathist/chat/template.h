@@ -52,7 +52,7 @@ struct preset {
     const char *kind; /* "template" or "persona" */
     const char *name; /* borrowed */
     struct buf text;
-    struct str body;                    /* of the text */
+    struct str body;                    /* the body of the text */
     size_t line;                        /* number of its first line */
     const char *setting[SETTING_COUNT]; /* those that a file can set; of the text; NULL: not set */
     const char *system;                 /* likewise */

@@ -83,7 +83,7 @@ struct choice {
     bool remote;           /* --remote: read the user's database */
     const char *match;     /* only sessions that meet this query (session_match.h); NULL: all */
     const char *repo;      /* --repo, or NULL */
-    struct arg_list names; /* of sessions: -s and the operands */
+    struct arg_list names; /* the names of sessions: -s and the operands */
     struct arg_list files; /* --history */
     /* Set by choose_open: */
     struct config config;

@@ -70,7 +70,7 @@ struct config_named {
 struct config {
     char *value[SETTING_COUNT]; /* NULL: not set anywhere; see config_set */
     enum config_from from[SETTING_COUNT];
-    size_t line[SETTING_COUNT]; /* of the user configuration, if it came from there */
+    size_t line[SETTING_COUNT]; /* the line of the user configuration, if it came from there */
     struct config_named *named; /* see config_named */
     size_t named_count, named_cap;
     char *home;

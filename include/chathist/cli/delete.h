@@ -35,8 +35,8 @@ struct deletion {
     const struct delete_request *request;
     struct session_list list; /* the chosen sessions, the last used first; later the deleted ones */
     uint64_t messages;        /* in the sessions of the list */
-    uint64_t bytes;           /* of their lines */
-    uint64_t size;            /* of the history */
+    uint64_t bytes;           /* the bytes of their lines */
+    uint64_t size;            /* the size of the history */
     size_t gone;   /* the number of chosen sessions that another program has deleted since */
     size_t spared; /* the number of chosen sessions that were kept because they were used since */
     bool current;  /* the current session is kept although it meets the criteria */

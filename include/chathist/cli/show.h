@@ -49,7 +49,7 @@ struct show {
     const struct export_format *document; /* NULL: text, or stored lines */
     bool begun;
     struct export export;
-    struct buf title; /* of the session, for a document */
+    struct buf title; /* the title of the session, for a document */
     struct export_stdout sink;
 };
 

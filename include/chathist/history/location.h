@@ -64,14 +64,14 @@ struct history {
     int dir_fd, pointer_fd;
     char *path;           /* the history file, absolute unless explicit */
     char *pointer;        /* the pointer file */
-    char *index;          /* the session index; see history_index */
+    char *index;          /* the session index; see history_index_path */
     char *skip;           /* the skip index; used only together with the session index */
     char *vectors;        /* the vectors of messages (embed/vectors.h); used likewise */
     char *dir;            /* the directory of the history; NULL when explicit */
     char *register_path;  /* ${state_home}/chathist/histories; NULL if unknown */
     char *token_path;     /* ${state_home}/chathist/token; NULL if unknown */
     char *copies;         /* the directory of second names (history/links.h); NULL if unknown */
-    struct git_dirs *git; /* of a repository; NULL outside of git */
+    struct git_dirs *git; /* what was found in a repository; NULL outside of git */
     /* This machine's clock, in microseconds since 1970, by which the lines are ordered
      * (history/order.h). It is read once a run, so that all histories of a run use the same; a
      * program that runs for long sets it again before each list and search. */
@@ -184,7 +184,7 @@ void history_make_second_name(const struct history *h, const struct stat *st);
 
 /* Returns the path of the session index, or NULL if it must not be used: an index that came with an
  * untrusted directory is not read. */
-const char *history_index(const struct history *h);
+const char *history_index_path(const struct history *h);
 /* For programs that write a file of the user's choice: returns "is the history" or "belongs to the
  * history" if the path is one of its files, else NULL. */
 const char *history_file_of(const struct history *h, const char *path);

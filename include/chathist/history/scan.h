@@ -31,8 +31,9 @@ struct line {
 };
 
 struct scan {
-    int fd;       /* -1: the file does not exist, so the history has no lines */
-    off_t size;   /* of the file when opened; may be made smaller before the first line is read */
+    int fd; /* -1: the file does not exist, so the history has no lines */
+    off_t
+        size; /* the size of the file when opened; may be made smaller before the first line is read */
     uint64_t bad; /* bad lines parsed so far */
     /* Set after scan_open: reports how far the scan is, as a task of that name; NULL: nothing does. */
     task_report *work;

@@ -55,9 +55,9 @@ struct context_message {
     const struct attachment *attachments;
     size_t attachments_count;
     /* private, for messages that are never sent again */
-    uint64_t rank;  /* of a prompt: where context_cut_in_steps begins */
+    uint64_t rank;  /* the rank of a prompt: where context_cut_in_steps begins */
     char *id;       /* of a prompt */
-    char *reply_to; /* of an answer that did not finish */
+    char *reply_to; /* the prompt of an answer that did not finish */
     enum context_end end;
     bool unsent;
 };

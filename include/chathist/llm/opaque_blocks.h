@@ -58,7 +58,7 @@ enum opaque_member {
 #define OPAQUE_DETAIL_TEXTS 4
 struct opaque_detail {
     struct cJSON *members;                 /* raw values; NULL: no detail */
-    struct buf texts[OPAQUE_DETAIL_TEXTS]; /* of all pieces */
+    struct buf texts[OPAQUE_DETAIL_TEXTS]; /* the texts of all pieces */
     bool pieced;                           /* there are several pieces */
     size_t bytes;                          /* the length of all pieces */
 };
@@ -74,7 +74,7 @@ struct opaque_blocks {
     bool open;     /* a block is streaming */
     int64_t index; /* its index on the wire */
     struct buf start, grown[OPAQUE_MEMBERS];
-    struct json_pieces pieces[OPAQUE_MEMBERS]; /* of grown */
+    struct json_pieces pieces[OPAQUE_MEMBERS]; /* the pieces of `grown` */
 
     const char *reasoning_member, *details_member; /* the members that had them */
     struct buf reasoning, details;

@@ -24,7 +24,7 @@ struct tool_call {
     struct buf extra; /* as that of the response, of this call */
     int64_t index;    /* the index on the wire */
     /* private */
-    struct json_pieces pieces; /* of args */
+    struct json_pieces pieces; /* the pieces of `args` */
 };
 
 /* Receives deltas as they arrive. If a function returns -1 (for example because of a broken pipe),
@@ -76,7 +76,7 @@ struct response {
     size_t item_start;
     bool item_cited, item_reasoned;
     /* private */
-    struct json_pieces pieces;            /* of text */
+    struct json_pieces pieces;            /* the pieces of `text` */
     struct buf repaired;                  /* an event that was no JSON as it came */
     struct str secrets[RESPONSE_SECRETS]; /* masked in every part */
     size_t secrets_count;

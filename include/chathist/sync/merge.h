@@ -42,7 +42,7 @@ struct merge_count {
     uint64_t deleted;          /* lines that were erased here because they were deleted elsewhere */
     uint64_t gone;             /* facts that have left the set of lines since merge_open */
     uint64_t waiting;          /* lines that are still here because their deletions wait */
-    uint64_t waiting_sessions; /* of these lines */
+    uint64_t waiting_sessions; /* the sessions of these lines */
     uint64_t conflicts;        /* received lines whose session and id a different line here has */
     uint64_t refused;          /* lines, of here or elsewhere, that cannot be synchronised */
 };
