@@ -105,12 +105,13 @@ check: ## build and run every test; the last line is `N passed, N failed`
 	$(run) $(script_and_program_tests) tests/layers tests/check-install \
 	    $(addprefix $(here)/,$(unit_tests))
 
-# Without optimisation these take as long as all others together; check-unit runs them, too.
-slow_unit_tests := $(addprefix tests/unit/,index_test skip_index_test splits_test regex_literals_test)
+# Without optimisation these take longer than all others together; check-unit and check-cases run them, too.
+slow_tests := $(addprefix tests/unit/,index_test skip_index_test splits_test regex_literals_test browse_parts_test) \
+    $(addprefix tests/cases/,hist-import.case hist-import-agents.case hist-import-place.case)
 
-quick: ## the debug build, the unit tests but the slow ones, and the cases: what to run after each change
+quick: ## the debug build, the unit tests and the cases but the slow ones: what to run after each change
 	$(call build,$(VARIANT),all tests)
-	$(run) $(cases) $(addprefix $(here)/,$(filter-out $(slow_unit_tests),$(unit_tests)))
+	$(run) $(filter-out $(slow_tests),$(cases)) $(addprefix $(here)/,$(filter-out $(slow_tests),$(unit_tests)))
 
 check-unit: ## the unit tests alone
 	$(call build,$(VARIANT),tests)

@@ -19,7 +19,7 @@ static int turn_once(struct chat_session *chat, struct buf *prompt,
     struct err e = ERR_INIT;
     int status = 0;
 
-    chat_session_look_at_history(chat);
+    chat_session_check_history(chat);
     chat_session_choose(chat);
     if (args->edit && prompt->len == 0)
         input_edit(prompt, chat->history, buf_str(&chat->session.id));

@@ -37,7 +37,7 @@ struct target {
     struct choice choice;
     struct history *history; /* the first of the choice */
     struct resume resume;
-    struct resume_wish wish;
+    struct resume_request request;
     struct out out;
     bool quiet;
     int status;
@@ -50,10 +50,10 @@ static void fill_session(struct target *t, struct draft *d)
     if (draft_has(d, FIELD_SESSION_ID))
         return;
     if (t->resume.id.len == 0) {
-        choose_session(&t->resume, t->wish, &t->choice, false, t->quiet);
+        choose_session(&t->resume, t->request, &t->choice, false, t->quiet);
         /* Storing a message is no consent to send a session that came with the repository. */
         t->resume.adopt = false;
-        /* A failure is reported when the message is stored, or by resume_settle. */
+        /* A failure is reported when the message is stored, or by resume_finish. */
         (void)resume_claim(&t->resume, t->history, NULL);
     }
     draft_set_text(d, FIELD_SESSION_ID, buf_str(&t->resume.id));
@@ -77,7 +77,7 @@ static void store_messages(struct target *t, struct draft *drafts, size_t count)
     }
     buf_release(&id);
     /* The messages are stored even if the session cannot be made current. */
-    if (resume_settle(&t->resume, t->history, &e) < 0) {
+    if (resume_finish(&t->resume, t->history, &e) < 0) {
         warn_err(&e);
         t->status = exit_code(e.kind);
         err_release(&e);
@@ -253,8 +253,8 @@ static int append_lines(struct target *t, const char *role)
 
 /* Sets the fields of a message from the options. Returns whether any but session and role is
  * set. */
-static bool read_message_options(struct opt_parser *args, struct draft *d, struct resume_wish *wish,
-                                 const char **role)
+static bool read_message_options(struct opt_parser *args, struct draft *d,
+                                 struct resume_request *request, const char **role)
 {
     char *value;
     bool fields = false;
@@ -264,7 +264,7 @@ static bool read_message_options(struct opt_parser *args, struct draft *d, struc
         fields |= key >= OPT_LONG;
         switch (key) {
         case 's':
-            wish->named = value;
+            request->named = value;
             break;
         case 'r':
             *role = value;
@@ -300,7 +300,7 @@ int main(int argc, char **argv)
     opt_start(&args, &program, argc, argv);
     signal(SIGPIPE, SIG_IGN);
     draft_init(&d);
-    fields = read_message_options(&args, &d, &t.wish, &role);
+    fields = read_message_options(&args, &d, &t.request, &role);
     words = opt_operands(&args, &count);
     if (args.common.json && (count > 0 || fields))
         die_usage("--json takes lines from standard input: no text, no fields");

@@ -43,7 +43,7 @@ static const struct opt options[] = {
 static const struct program program = {"hist-delete", "erase sessions", "[SESSION|-]...",
                                        OPT_SESSION, options};
 
-static void set_criterion(struct delete_wish *w, int key, const char *value)
+static void set_criterion(struct delete_request *w, int key, const char *value)
 {
     int64_t first, last;
 
@@ -80,7 +80,7 @@ static void set_criterion(struct delete_wish *w, int key, const char *value)
 }
 
 /* Ends the program if nothing says which sessions are to be deleted. */
-static void parse_criteria(struct delete_wish *w, struct opt_parser *args)
+static void parse_criteria(struct delete_request *w, struct opt_parser *args)
 {
     char *value;
     int key;
@@ -119,7 +119,7 @@ static void erase(struct deletion *d, struct history *h)
 
     if (d->list.count == 0)
         return;
-    if (!d->wish->force && !ask_to_delete(d)) {
+    if (!d->request->force && !ask_to_delete(d)) {
         session_list_release(&d->list);
         d->messages = d->bytes = 0;
         return;
@@ -144,7 +144,7 @@ static void say_rest(const struct deletion *d, const struct history *h)
               d->spared == 1 ? "s" : "", d->spared == 1 ? "it was" : "they were");
     if (d->current)
         hintf(false, "the current session stays: name it to erase it");
-    if (d->wish->limited && d->size - d->bytes > d->wish->max_size)
+    if (d->request->limited && d->size - d->bytes > d->request->max_size)
         warnf("'%s' is still %" PRIu64 " bytes: the remaining sessions are protected", h->path,
               d->size - d->bytes);
 }
@@ -167,7 +167,7 @@ static void refuse_elsewhere(const struct choice *c)
 int main(int argc, char **argv)
 {
     struct opt_parser args;
-    struct delete_wish wish = {0};
+    struct delete_request request = {0};
     struct list_form form = {0};
     struct deletion deletion;
     struct history *h;
@@ -177,21 +177,21 @@ int main(int argc, char **argv)
 
     opt_start(&args, &program, argc, argv);
     signal(SIGPIPE, SIG_IGN);
-    parse_criteria(&wish, &args);
+    parse_criteria(&request, &args);
     quiet = args.common.quiet;
     form.json = args.common.json;
-    h = choose_open(&wish.choice, &(struct choose_want){.use = CHOOSE_CHANGE,
-                                                        .reach = CHOOSE_ANYWHERE,
-                                                        .checked = !wish.dry_run});
-    if (choose_home(&wish.choice) != h)
-        refuse_elsewhere(&wish.choice);
+    h = choose_open(&request.choice, &(struct choose_want){.use = CHOOSE_CHANGE,
+                                                           .reach = CHOOSE_ANYWHERE,
+                                                           .checked = !request.dry_run});
+    if (choose_home(&request.choice) != h)
+        refuse_elsewhere(&request.choice);
     out_start(&out, args.common.color);
 
-    (void)choose_in(&wish.choice, h);
-    status = choose_report(&wish.choice);
-    delete_choose(&deletion, h, &wish);
+    (void)choose_in(&request.choice, h);
+    status = choose_report(&request.choice);
+    delete_choose(&deletion, h, &request);
     start_report_bad(h, deletion.list.bad_lines, quiet);
-    if (!wish.dry_run)
+    if (!request.dry_run)
         erase(&deletion, h);
     for (size_t i = 0; i < deletion.list.count; i++)
         list_session(&out, &deletion.list.at[i], &form);
@@ -199,11 +199,11 @@ int main(int argc, char **argv)
         say_rest(&deletion, h);
 
     /* The message of out_close alone would sound as if nothing had been erased. */
-    if (out_flush(&out) < 0 && errno != EPIPE && !wish.dry_run && deletion.list.count > 0)
+    if (out_flush(&out) < 0 && errno != EPIPE && !request.dry_run && deletion.list.count > 0)
         warnf("%zu session%s erased", deletion.list.count,
               deletion.list.count == 1 ? " is" : "s are");
 
     session_list_release(&deletion.list);
-    choose_release(&wish.choice);
+    choose_release(&request.choice);
     return out_close(&out, status);
 }

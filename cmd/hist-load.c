@@ -158,14 +158,14 @@ int main(int argc, char **argv)
 
     opt_start(&args, &program, argc, argv);
     while ((key = choose_next(&choice, &args, &value)) != 0) {
-        show_take(&show, key, value);
+        show_read_option(&show, key, value);
         verbose |= key == 'v';
         resume |= key == KEY_RESUME;
         shows |= key == SHOW_FORMAT || key == SHOW_RAW;
     }
     if (resume)
         return print_resume_command(&choice, shows, argv[0]);
-    show_settle(&show, &choice);
+    show_check_options(&show, &choice);
     if (choice.remote)
         fetch_remote(&choice);
     else

@@ -136,7 +136,7 @@ struct command {
 };
 
 /* Adds the text of an argument to `text`. Returns whether the call has it. */
-static bool take_text(struct command *c, const char *name, struct buf *text)
+static bool read_argument(struct command *c, const char *name, struct buf *text)
 {
     struct str value = json_get(c->args, name);
     bool given = json_decode(value, text) && !memchr(buf_c(text), '\0', text->len);
@@ -151,7 +151,7 @@ static void add_argument(struct command *c, const char *name, const char *option
 {
     struct buf text = BUF_INIT(SIZE_MAX);
 
-    if (take_text(c, name, &text))
+    if (read_argument(c, name, &text))
         words_add_option(&c->argv, option, buf_str(&text));
     buf_release(&text);
 }
@@ -168,7 +168,7 @@ static void add_page(struct command *c)
     buf_addf(&text, "%d", budget < BUDGET_MOST ? (int)budget : BUDGET_MOST);
     words_add_option(&c->argv, "--budget=", buf_str(&text));
     buf_clear(&text);
-    if (take_text(c, "cursor", &text)) {
+    if (read_argument(c, "cursor", &text)) {
         if (text.len == 0 || text.len >= 10 || strspn(buf_c(&text), "0123456789") < text.len)
             c->wrong = STR("cursor");
         words_add_option(&c->argv, "--skip=", buf_str(&text));
@@ -181,7 +181,7 @@ static void add_path(struct command *c)
 {
     struct buf path = BUF_INIT(SIZE_MAX), query = BUF_INIT(SIZE_MAX);
 
-    if (take_text(c, "path", &path)) {
+    if (read_argument(c, "path", &path)) {
         for (size_t i = 0; i < path.len; i++) {
             buf_add_c(&query, path.data[i] == '"' || path.data[i] == '\\' ? "\\" : "");
             buf_add_byte(&query, path.data[i]);

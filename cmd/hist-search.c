@@ -182,7 +182,7 @@ static void read_option(struct search_run *r, size_t *around, int key, char *val
             r->threads = THREAD_POOL_MAX;
         break;
     default:
-        if (!brief_take(&r->brief, key, value))
+        if (!brief_read_option(&r->brief, key, value))
             set_search_flag(r, key);
     }
 }
@@ -225,7 +225,7 @@ static void combine(struct search_run *r, size_t around)
         check_like(r, context);
     if (r->nearly && !r->in_session)
         die_usage("--nearly needs --in-session");
-    brief_settle(&r->brief, json, true);
+    brief_check_options(&r->brief, json, true);
     r->brief.config = &r->choice.config;
     if (r->choice.common.quiet)
         r->what = SEARCH_NOTHING;

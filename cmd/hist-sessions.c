@@ -184,10 +184,10 @@ int main(int argc, char **argv)
             session_match_query(&choice, value);
         else if (key == KEY_SORT)
             rows.by = (enum rows_by)opt_choice(SORT_KEYS, str_of(value));
-        else if (!brief_take(&brief, key, value))
+        else if (!brief_read_option(&brief, key, value))
             rows.reverse = true;
     }
-    brief_settle(&brief, args.common.json, false);
+    brief_check_options(&brief, args.common.json, false);
     brief.config = &choice.config;
     out_start(&out, args.common.color);
     if (!choice.unpaged)

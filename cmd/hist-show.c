@@ -37,8 +37,8 @@ int main(int argc, char **argv)
 
     opt_start(&args, &program, argc, argv);
     while ((key = choose_next(&choice, &args, &value)) != 0)
-        show_take(&show, key, value);
-    show_settle(&show, &choice);
+        show_read_option(&show, key, value);
+    show_check_options(&show, &choice);
     if (show.around && choice.names.count > 1)
         die_usage("--around needs one session");
     choose_open(&choice, &(struct choose_want){.reach = CHOOSE_ANYWHERE, .session = "current"});

@@ -199,7 +199,7 @@ static void prepare_history(struct run *r, struct history *h)
     h->work = !r->quiet && !r->serve && progress_possible() ? progress_work : NULL;
 }
 
-/* Has the machine that is to be removed a copy of this history? */
+/* Returns whether the machine that is to be removed has a copy of this history. */
 static bool is_concerned(const struct run *r, const char *name)
 {
     for (size_t i = 0; r->target && i < r->target->count; i++)
@@ -515,7 +515,7 @@ static void make_tables(struct run *r)
 }
 
 /* Takes [init|push|pull] [PLACE]. */
-static void take_operands(struct run *r, struct opt_parser *args)
+static void read_operands(struct run *r, struct opt_parser *args)
 {
     size_t count;
     char **operands = opt_operands(args, &count);
@@ -604,7 +604,7 @@ static void parse(struct run *r, struct opt_parser *args)
     }
     r->json = args->common.json;
     r->quiet = args->common.quiet;
-    take_operands(r, args);
+    read_operands(r, args);
     if (r->serve && (r->all || !r->name || r->verb || r->place))
         die_usage("--serve needs a name, and takes no --all and no place");
     if (r->all && (r->name || args->common.history))

@@ -19,7 +19,7 @@ static const struct program program = {"hist-title", "give a session a title, or
                                        "[SESSION|- [TEXT]...]", OPT_SESSION, options};
 
 /* Takes the operands after the session, joined by blanks, as the title. */
-static void take_words(struct arg_list *names, struct buf *title)
+static void join_title(struct arg_list *names, struct buf *title)
 {
     for (size_t i = 1; i < names->count; i++) {
         buf_add_c(title, i > 1 ? " " : "");
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
     set = remove || choice.names.count > 1;
     if (remove && choice.names.count > 1)
         die_usage("--remove takes no title");
-    take_words(&choice.names, &title);
+    join_title(&choice.names, &title);
     choose_open(&choice, &(struct choose_want){
                              .reach = CHOOSE_ANYWHERE, .checked = set, .session = "current"});
     choose_tell_homes(&choice);

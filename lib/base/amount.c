@@ -17,7 +17,7 @@ static uint64_t power_of_ten(int n)
 }
 
 /* Takes digits from the beginning of *text and returns their number. */
-static int take_digits(struct str *text)
+static int skip_digits(struct str *text)
 {
     int n = 0;
 
@@ -30,7 +30,7 @@ static int take_digits(struct str *text)
 
 /* Takes an exponent such as `e-05`. Returns false if digits are missing. An exponent beyond
  * EXPONENT_MAX counts as that, because its number is out of range or rounded to 0 anyway. */
-static bool take_exponent(struct str *text, int *exponent)
+static bool read_decimal_exponent(struct str *text, int *exponent)
 {
     bool negative = false;
     struct str digits;
@@ -44,7 +44,7 @@ static bool take_exponent(struct str *text, int *exponent)
         *text = str_skip(*text, 1);
     }
     digits = *text;
-    if (take_digits(text) == 0)
+    if (skip_digits(text) == 0)
         return false;
     for (; digits.n > text->n; digits = str_skip(digits, 1))
         if (*exponent < EXPONENT_MAX)
@@ -59,18 +59,18 @@ static bool take_exponent(struct str *text, int *exponent)
 static int split_number(struct str number, struct str *digits, int *first)
 {
     struct str rest = number;
-    int before = take_digits(&rest), after = 0, exponent;
+    int before = skip_digits(&rest), after = 0, exponent;
 
     if (before == 0)
         return -1;
     if (rest.n > 0 && *rest.p == '.') {
         rest = str_skip(rest, 1);
-        after = take_digits(&rest);
+        after = skip_digits(&rest);
         if (after == 0)
             return -1;
     }
     *digits = (struct str){number.p, number.n - rest.n};
-    if (!take_exponent(&rest, &exponent) || rest.n > 0)
+    if (!read_decimal_exponent(&rest, &exponent) || rest.n > 0)
         return -1;
     *first = before - 1 + exponent;
     return after > exponent ? after - exponent : 0;

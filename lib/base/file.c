@@ -205,12 +205,6 @@ out:
     return -1;
 }
 
-int file_open_regular(const char *path, int flags, mode_t mode, struct stat *st, int *errnum,
-                      struct err *e)
-{
-    return file_open_regular_at(FILE_CWD, path, flags, mode, st, errnum, e);
-}
-
 int file_open_input(const char *path, struct err *e)
 {
     struct stat st;
@@ -228,8 +222,8 @@ int file_open_input(const char *path, struct err *e)
     return -1;
 }
 
-/* Should a failed read or write be repeated? Waits for a descriptor that another program, with
- * which a terminal is shared, has made non-blocking. */
+/* Returns whether a failed read or write should be repeated. Waits for a descriptor that another
+ * program, with which a terminal is shared, has made non-blocking. */
 static bool try_again(int fd, short events)
 {
     if (errno == EINTR)

@@ -63,7 +63,8 @@ static struct str name_of_temporary(struct str name)
     return name;
 }
 
-/* Is it the temporary file of a file of that name, or of one whose name continues with a dot? */
+/* Returns whether it is the temporary file of a file of that name, or of one whose name continues
+ * with a dot. */
 static bool is_beside(struct str name, struct str base)
 {
     struct str file = name_of_temporary(name);

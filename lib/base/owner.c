@@ -51,7 +51,7 @@ static bool keeps_modes(const struct statfs *fs, mode_t mode)
 }
 #endif
 
-/* Is the group the user's private one (owner_fault)? */
+/* Returns whether the group is the user's private one (owner_fault). */
 static bool is_private_group(gid_t gid)
 {
     struct passwd user_entry, *user = NULL;
@@ -132,8 +132,9 @@ static unsigned long number_of(struct str digits, int base)
     return n;
 }
 
-/* Is it a loopback address, or the one for all addresses? The digits are those of 32-bit words in
- * the machine's own order; of an IPv6 address the last counts: `::`, `::1`, `::ffff:127.0.0.1`. */
+/* Returns whether it is a loopback address, or the one for all addresses. The digits are those of
+ * 32-bit words in the machine's own order; of an IPv6 address the last counts: `::`, `::1`,
+ * `::ffff:127.0.0.1`. */
 static bool is_local(struct str address)
 {
     uint32_t last;

@@ -352,8 +352,8 @@ int spawn(pid_t *pid, const struct spawn *s)
 
 /* ---- waiting ---- */
 
-/* Has a child ended? Fills *info if it has, and leaves it a zombie, so that its number and that of
- * its group cannot be taken by others until it is reaped. */
+/* Returns whether a child has ended. Fills *info if it has, and leaves it a zombie, so that its
+ * number and that of its group cannot be taken by others until it is reaped. */
 static bool has_ended(pid_t pid, siginfo_t *info)
 {
     *info = (siginfo_t){0};

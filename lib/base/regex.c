@@ -65,21 +65,18 @@ void regex_add_quoted(struct buf *out, struct str text)
     }
 }
 
-static bool is_setting_char(char c)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '=';
-}
-
 /* Returns the settings, such as (*NO_JIT), that are allowed only at the very start of a pattern. A
  * verb such as (*COMMIT) is included: there it means the same before a lookbehind. */
-static struct str settings(struct str pattern)
+static struct str leading_settings(struct str pattern)
 {
     size_t end = 0;
 
     while (pattern.n - end > 2 && pattern.p[end] == '(' && pattern.p[end + 1] == '*') {
         size_t i = end + 2;
 
-        while (i < pattern.n && is_setting_char(pattern.p[i]))
+        while (i < pattern.n &&
+               ((pattern.p[i] >= 'A' && pattern.p[i] <= 'Z') || ascii_is_digit(pattern.p[i]) ||
+                pattern.p[i] == '_' || pattern.p[i] == '='))
             i++;
         if (i == pattern.n || pattern.p[i] != ')')
             break;
@@ -97,7 +94,7 @@ static struct str settings(struct str pattern)
 static pcre2_code *compile_words(struct str pattern, uint32_t options)
 {
     static const char *const endings[] = {"", "\\E", "\n", "\\E\n"};
-    struct str start = settings(pattern);
+    struct str start = leading_settings(pattern);
     struct buf whole = BUF_INIT(SIZE_MAX);
     pcre2_code *compiled = NULL;
 

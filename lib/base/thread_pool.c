@@ -17,10 +17,11 @@ struct thread_pool {
 
     pthread_mutex_t lock; /* over everything below, and while job.begin runs */
     pthread_cond_t changed;
-    bool done[THREAD_POOL_AHEAD(THREAD_POOL_MAX)]; /* of the pieces under way, by number */
-    size_t begun, passed;                          /* how many pieces; passed: were done with */
-    bool open;                                     /* the caller has the piece after these */
-    bool last;                                     /* no other piece begins */
+    bool done[THREAD_POOL_AHEAD(
+        THREAD_POOL_MAX)]; /* which of the pieces under way are done, by number */
+    size_t begun, passed;  /* how many pieces; passed: were done with */
+    bool open;             /* the caller has the piece after these */
+    bool last;             /* no other piece begins */
 };
 
 bool thread_pool_cancelled(const atomic_bool *cancel)

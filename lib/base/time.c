@@ -33,10 +33,10 @@ static int64_t days_of(int year, int month, int day)
     return cycle * 146097 + of_cycle * 365 + of_cycle / 4 - of_cycle / 100 + of_year - 719468;
 }
 
-/* Divides and rounds down, for times before 1970. */
-static int64_t floor_div(int64_t a, int64_t b)
+/* Returns the whole seconds of a time, rounded down, for times before 1970. */
+static time_t whole_seconds(int64_t us)
 {
-    return a / b - (a % b < 0);
+    return (time_t)(us / TIME_SECOND - (us % TIME_SECOND < 0));
 }
 
 /* Writes a number of at most six digits, with leading zeros, and a character after it. Returns the
@@ -51,7 +51,7 @@ static char *put_number(char *p, int number, int digits, char after)
 
 void time_add_iso(struct buf *out, int64_t us)
 {
-    time_t seconds = (time_t)floor_div(us, TIME_SECOND);
+    time_t seconds = whole_seconds(us);
     int fraction = (int)((us % TIME_SECOND + TIME_SECOND) % TIME_SECOND);
     char text[sizeof "2024-06-27T15:00:00.000000"], *p = text;
     struct tm tm;
@@ -75,7 +75,7 @@ void time_add_iso(struct buf *out, int64_t us)
 
 void time_add_local(struct buf *out, int64_t us)
 {
-    time_t seconds = (time_t)floor_div(us, TIME_SECOND);
+    time_t seconds = whole_seconds(us);
     struct tm tm;
 
     if (!localtime_r(&seconds, &tm)) {
@@ -88,7 +88,7 @@ void time_add_local(struct buf *out, int64_t us)
 
 bool time_local_day(int64_t us, int64_t *day)
 {
-    time_t seconds = (time_t)floor_div(us, TIME_SECOND);
+    time_t seconds = whole_seconds(us);
     struct tm tm;
 
     if (!localtime_r(&seconds, &tm) || tm.tm_year + 1900 < 1)
@@ -99,7 +99,7 @@ bool time_local_day(int64_t us, int64_t *day)
 
 void time_add_zone(struct buf *out, int64_t us)
 {
-    time_t seconds = (time_t)floor_div(us, TIME_SECOND);
+    time_t seconds = whole_seconds(us);
     struct tm tm;
 
     if (localtime_r(&seconds, &tm))
@@ -123,7 +123,7 @@ static bool cut_number(struct str *s, size_t digits, int *out)
     return true;
 }
 
-static bool take_any(struct str *s, char a, char b)
+static bool skip_either(struct str *s, char a, char b)
 {
     if (!s->n || (s->p[0] != a && s->p[0] != b))
         return false;
@@ -133,7 +133,7 @@ static bool take_any(struct str *s, char a, char b)
 
 static bool skip_char(struct str *s, char c)
 {
-    return take_any(s, c, c);
+    return skip_either(s, c, c);
 }
 
 /* Counts the days of a date. Returns false if the date does not exist. */
@@ -152,7 +152,7 @@ static bool count_days(int year, int month, int day, int64_t *days)
     return true;
 }
 
-static bool take_date(struct str *s, int64_t *days)
+static bool read_date(struct str *s, int64_t *days)
 {
     int year, month, day;
 
@@ -161,12 +161,12 @@ static bool take_date(struct str *s, int64_t *days)
 }
 
 /* Reads a fraction. Digits below the microsecond are dropped. */
-static bool take_fraction(struct str *s, int *micros)
+static bool read_fraction(struct str *s, int *micros)
 {
     int unit = 100000;
 
     *micros = 0;
-    if (!take_any(s, '.', ','))
+    if (!skip_either(s, '.', ','))
         return true;
     if (!s->n || !ascii_is_digit(s->p[0]))
         return false;
@@ -184,7 +184,7 @@ static bool cut_time(struct str *s, int64_t *us)
 
     if (!cut_number(s, 2, &hour) || !skip_char(s, ':') || !cut_number(s, 2, &minute))
         return false;
-    if (skip_char(s, ':') && (!cut_number(s, 2, &second) || !take_fraction(s, &micros)))
+    if (skip_char(s, ':') && (!cut_number(s, 2, &second) || !read_fraction(s, &micros)))
         return false;
     if (hour > 23 || minute > 59 || second > 60)
         return false;
@@ -192,17 +192,17 @@ static bool cut_time(struct str *s, int64_t *us)
     return true;
 }
 
-static bool take_zone(struct str *s, int64_t *us)
+static bool read_zone(struct str *s, int64_t *us)
 {
     int hours, minutes = 0;
 
     *us = 0;
-    if (s->n == 0 || take_any(s, 'Z', 'z'))
+    if (s->n == 0 || skip_either(s, 'Z', 'z'))
         return true;
 
     bool west = s->p[0] == '-';
 
-    if (!take_any(s, '+', '-') || !cut_number(s, 2, &hours))
+    if (!skip_either(s, '+', '-') || !cut_number(s, 2, &hours))
         return false;
     if (skip_char(s, ':') || s->n) {
         if (!cut_number(s, 2, &minutes))
@@ -279,7 +279,7 @@ static void skip_gap(struct str *s)
     }
 }
 
-static bool take_integer(struct str *s, int64_t *value)
+static bool read_integer(struct str *s, int64_t *value)
 {
     if (!s->n || !ascii_is_digit(s->p[0]))
         return false;
@@ -295,15 +295,15 @@ static bool take_integer(struct str *s, int64_t *value)
 
 /* Reads a number and its unit, in milliseconds. The unit may be missing if `bare` is set and
  * nothing else is left. */
-static bool take_quantity(struct str *s, bool bare, int64_t *ms)
+static bool read_quantity(struct str *s, bool bare, int64_t *ms)
 {
     int64_t whole, unit = 0;
     int micros = 0;
     struct str word;
 
-    if (!take_integer(s, &whole))
+    if (!read_integer(s, &whole))
         return false;
-    if (s->n > 1 && s->p[0] == '.' && ascii_is_digit(s->p[1]) && !take_fraction(s, &micros))
+    if (s->n > 1 && s->p[0] == '.' && ascii_is_digit(s->p[1]) && !read_fraction(s, &micros))
         return false;
     skip_gap(s);
     word = cut_word(s);
@@ -319,15 +319,15 @@ static bool take_quantity(struct str *s, bool bare, int64_t *ms)
 }
 
 /* Reads one or more quantities, such as `1h 30min`, from the front. */
-static bool take_span(struct str *s, bool bare, int64_t *ms)
+static bool read_span(struct str *s, bool bare, int64_t *ms)
 {
     struct str rest;
     int64_t one;
 
-    if (!take_quantity(s, bare, ms))
+    if (!read_quantity(s, bare, ms))
         return false;
     for (rest = *s; skip_gap(&rest), rest.n && ascii_is_digit(rest.p[0]); rest = *s) {
-        if (!take_quantity(&rest, false, &one) || one > INT64_MAX - *ms)
+        if (!read_quantity(&rest, false, &one) || one > INT64_MAX - *ms)
             break;
         *ms += one;
         *s = rest;
@@ -335,16 +335,16 @@ static bool take_span(struct str *s, bool bare, int64_t *ms)
     return true;
 }
 
-bool time_take_span(struct str *text, int64_t *ms)
+bool time_read_span(struct str *text, int64_t *ms)
 {
-    return take_span(text, false, ms);
+    return read_span(text, false, ms);
 }
 
 bool time_parse_span(struct str text, int64_t *ms)
 {
     int64_t value;
 
-    if (!take_span(&text, true, &value) || text.n)
+    if (!read_span(&text, true, &value) || text.n)
         return false;
     *ms = value;
     return true;
@@ -365,10 +365,10 @@ static bool read_iso(struct str text, struct written *w)
     const char *time;
 
     *w = (struct written){.unit = SECONDS_A_DAY * TIME_SECOND};
-    if (!take_date(&text, &days))
+    if (!read_date(&text, &days))
         return false;
     if (text.n) {
-        if (!take_any(&text, 'T', 't') && !skip_char(&text, ' '))
+        if (!skip_either(&text, 'T', 't') && !skip_char(&text, ' '))
             return false;
         time = text.p;
         if (!cut_time(&text, &of_day))
@@ -377,7 +377,7 @@ static bool read_iso(struct str text, struct written *w)
                   : text.p - time == sizeof("hh:mm:ss") - 1 ? TIME_SECOND
                                                             : 1;
         w->zoned = text.n > 0;
-        if (!take_zone(&text, &w->zone) || text.n)
+        if (!read_zone(&text, &w->zone) || text.n)
             return false;
     }
     w->wall = days * SECONDS_A_DAY * TIME_SECOND + of_day;
@@ -397,7 +397,7 @@ bool time_parse_iso(struct str text, int64_t *us)
 /* Returns the time at which a local clock shows `wall`. */
 static int64_t of_local(int64_t wall)
 {
-    time_t seconds = (time_t)floor_div(wall, TIME_SECOND);
+    time_t seconds = whole_seconds(wall);
     struct tm tm;
 
     gmtime_r(&seconds, &tm);
@@ -416,7 +416,7 @@ static bool read_ago(struct str text, int64_t now, int64_t *us)
 {
     int64_t ms;
 
-    if (!take_span(&text, false, &ms) || ms > INT64_MAX / 4000)
+    if (!read_span(&text, false, &ms) || ms > INT64_MAX / 4000)
         return false;
     skip_gap(&text);
     if (text.n && !(find_word("ago", cut_word(&text)) && text.n == 0))
@@ -479,7 +479,7 @@ bool time_parse_when(struct str text, int64_t now, int64_t *first, int64_t *last
 }
 
 /* Returns the place of a three-letter name, from 1, in a list without separators, or 0. */
-static int take_name(struct str *s, const char *names)
+static int read_time_name(struct str *s, const char *names)
 {
     const char *at = NULL;
 
@@ -496,10 +496,10 @@ bool time_parse_http(struct str text, int64_t *us)
     int64_t days, of_day;
     int year, month, day;
 
-    if (!take_name(&text, "MonTueWedThuFriSatSun") || !skip_char(&text, ',') ||
+    if (!read_time_name(&text, "MonTueWedThuFriSatSun") || !skip_char(&text, ',') ||
         !skip_char(&text, ' ') || !cut_number(&text, 2, &day) || !skip_char(&text, ' '))
         return false;
-    month = take_name(&text, "JanFebMarAprMayJunJulAugSepOctNovDec");
+    month = read_time_name(&text, "JanFebMarAprMayJunJulAugSepOctNovDec");
     if (month == 0 || !skip_char(&text, ' ') || !cut_number(&text, 4, &year) ||
         !skip_char(&text, ' ') || !cut_time(&text, &of_day) || !str_eq_c(text, " GMT") ||
         !count_days(year, month, day, &days))

@@ -158,8 +158,8 @@ static void set_flag(struct chat_args *a, int key)
         bool *flag;
         bool to;
     } flags[] = {
-        {'N', &a->wish.fresh, true},
-        {'c', &a->wish.last, true},
+        {'N', &a->resume.fresh, true},
+        {'c', &a->resume.last, true},
         {KEY_INSECURE, &a->insecure, true},
         {KEY_REGENERATE, &a->regenerate, true},
         {KEY_EDIT, &a->edit, true},
@@ -168,7 +168,7 @@ static void set_flag(struct chat_args *a, int key)
         {KEY_NO_STORE, &a->store, false},
         {'1', &a->once, true},
         {'1', &a->store, false},
-        {'1', &a->wish.fresh, true},
+        {'1', &a->resume.fresh, true},
         {KEY_DRY_RUN, &a->dry_run, true},
         {KEY_DRY_RUN, &a->store, false},
         {KEY_MODELS, &a->models, true},
@@ -193,7 +193,7 @@ static bool set_text_argument(struct chat_args *a, int key, const char *value)
         int key;
         const char **to;
     } texts[] = {
-        {'s', &a->wish.named},
+        {'s', &a->resume.named},
         {'S', &a->system},
         {KEY_TITLE, &a->title},
         {'O', &a->output},
@@ -361,7 +361,7 @@ static void check_pairs(const struct chat_args *a)
 /* Checks --regenerate and --edit. */
 static void check_again(struct chat_args *a)
 {
-    if (a->wish.fresh || a->messages)
+    if (a->resume.fresh || a->messages)
         die_usage("--%s cannot be given with --new or --messages",
                   a->regenerate ? "regenerate" : "edit");
     if (a->regenerate && (a->words_count > 0 || a->template_name))
@@ -386,7 +386,7 @@ static void check_stdin(struct chat_args *a)
 /* Checks --title. */
 static void check_title(const struct chat_args *a)
 {
-    if (!a->store || a->once || (a->messages && !a->wish.named))
+    if (!a->store || a->once || (a->messages && !a->resume.named))
         die_usage("--title is for a session that is stored: it cannot be given with --once, "
                   "--no-store or --messages");
     if (utf8_count(str_of(a->title)) > MESSAGE_TITLE)
@@ -426,10 +426,10 @@ static void check_combination(struct chat_args *a)
         check_title(a);
     if (a->cached && !a->models)
         die_usage("--cached can only be given with --models");
-    if (a->messages && (a->wish.fresh || a->wish.last))
+    if (a->messages && (a->resume.fresh || a->resume.last))
         die_usage("--messages cannot be given with --new or --continue");
-    if (a->messages && !a->wish.named) {
-        a->wish.fresh = true;
+    if (a->messages && !a->resume.named) {
+        a->resume.fresh = true;
         a->store = false;
     }
     check_stdin(a);
@@ -448,7 +448,7 @@ void chat_args_parse(struct chat_args *a, int argc, char **argv)
 
     *a = (struct chat_args){
         .self = argv[0],
-        .wish = {.by_digits = true},
+        .resume = {.by_digits = true},
         .stream = true,
         .read_stdin = true,
         .store = true,

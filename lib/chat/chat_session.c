@@ -109,25 +109,10 @@ void chat_session_close(struct chat_session *t)
     err_release(&t->unasked);
 }
 
-/* ---- what the server has refused ---- */
-
-/* Loads what this model at this server has refused, unless that was done. */
-static struct refusals *load_refused(struct chat_session *t)
-{
-    struct server *s = &t->server;
-
-    if (!s->base_url || !s->model)
-        return NULL;
-    if (!s->refused.model && t->choice.config.cache_home)
-        refusals_load(&s->refused,
-                      model_cache_path(t->choice.config.cache_home, "chathist/refused", s->provider,
-                                       s->base_url),
-                      s->model);
-    return &s->refused;
-}
+/* ---- requests ---- */
 
 /* All requests of a conversation share connections. Without a pool, each request opens one. */
-static struct http_pool *keep_connections(struct chat_session *t)
+static struct http_pool *connection_pool(struct chat_session *t)
 {
     if (!t->pool)
         t->pool = http_pool_open();
@@ -137,6 +122,8 @@ static struct http_pool *keep_connections(struct chat_session *t)
 /* Fills in everything but the context and the tools. */
 static void set_ask(struct chat_session *t, struct ask *ask)
 {
+    struct server *s = &t->server;
+
     /* Its values were checked. */
     (void)choose_reasoning(t, NULL);
     *ask = (struct ask){.schema = schema_text(t->schema),
@@ -148,8 +135,15 @@ static void set_ask(struct chat_session *t, struct ask *ask)
                         .retries = t->limits.retries};
     request_settings_fill(&t->settings, ask);
     server_address(&t->server, ask);
-    ask->limits.pool = keep_connections(t);
-    ask->refused = load_refused(t);
+    ask->limits.pool = connection_pool(t);
+    if (s->base_url && s->model) {
+        if (!s->refused.model && t->choice.config.cache_home)
+            refusals_load(&s->refused,
+                          model_cache_path(t->choice.config.cache_home, "chathist/refused",
+                                           s->provider, s->base_url),
+                          s->model);
+        ask->refused = &s->refused;
+    }
     events_show_waiting(&t->events, &ask->limits);
 }
 
@@ -157,7 +151,7 @@ void chat_session_choose(struct chat_session *t)
 {
     const struct chat_args *a = t->args;
 
-    choose_session(&t->session, a->wish, &t->choice, a->regenerate || a->edit,
+    choose_session(&t->session, a->resume, &t->choice, a->regenerate || a->edit,
                    a->common.quiet || !a->store);
 }
 
@@ -524,11 +518,11 @@ static int conclude_turn(struct chat_session *t, struct turn *turn, struct err *
     return status;
 }
 
-void chat_session_look_at_history(struct chat_session *t)
+void chat_session_check_history(struct chat_session *t)
 {
     const struct chat_args *a = t->args;
     struct err e = ERR_INIT;
-    bool needed = a->regenerate || a->edit || a->wish.last || a->dry_run;
+    bool needed = a->regenerate || a->edit || a->resume.last || a->dry_run;
 
     /* Before anything is asked: the answer could not be stored. */
     if ((a->store || a->dry_run) && store_check(t->history, &e) < 0)
@@ -642,7 +636,7 @@ int chat_session_load_models(struct chat_session *t, const struct http_limits *l
     if (server_load_key(&t->server, e) < 0)
         return -1;
     server_address(&t->server, &ask);
-    ask.limits.pool = keep_connections(t);
+    ask.limits.pool = connection_pool(t);
     return model_list_load(list, t->server.provider, &ask, e);
 }
 

@@ -168,7 +168,7 @@ void context_window_parse(struct thread *thread, const struct buf *lines)
     *thread = (struct thread){0};
     while (rest.n > 0)
         (void)thread_add(thread, str_cut(&rest, '\n'));
-    thread_settle(thread);
+    thread_finish(thread);
 }
 
 /* Returns whether the message is sent whatever follows it: only a complete answer surely is. */
@@ -269,7 +269,7 @@ int context_estimate(struct context_estimate *f, const struct config *c, const s
         context_add(&context, &thread.at[i]);
     context_begin_turn(&context);
     context_limits_apply(&limits, &context, token_bytes);
-    context_settle(&context);
+    context_finish(&context);
     bytes = context.system_len + context_weight(&context, 0, context.count);
     *f = (struct context_estimate){.messages = context.count + (context.system ? 1 : 0),
                                    .tokens = (bytes * 1000 + token_bytes - 1) / token_bytes};

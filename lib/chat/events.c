@@ -143,7 +143,7 @@ static void add_event(struct events *ev, const char *type, const char *name, str
 
 /* If the reader is gone, or a signal arrived while a slow reader was waited for, the turn ends. If
  * the disk is full, the answer still goes to the history. */
-static int go_on(const struct events *ev)
+static int check_reader(const struct events *ev)
 {
     return ev->out.error == EPIPE || ev->out.error == EINTR ? -1 : 0;
 }
@@ -206,8 +206,8 @@ void events_model(struct events *ev, const char *provider, const char *model)
 
 /* ---- the context ---- */
 
-static void note_message(size_t index, const char *role, size_t length, bool calls,
-                         const struct context_message *m)
+static void print_sent_message(size_t index, const char *role, size_t length, bool calls,
+                               const struct context_message *m)
 {
     size_t images = m ? attachment_images(m->attachments, m->attachments_count) : 0;
     struct buf more = BUF_INIT(BUF_SMALL);
@@ -221,7 +221,7 @@ static void note_message(size_t index, const char *role, size_t length, bool cal
     buf_release(&more);
 }
 
-static void note_context(const struct turn *t)
+static void print_sent_context(const struct turn *t)
 {
     const struct context *c = &t->context;
     size_t system = c->system ? 1 : 0;
@@ -229,10 +229,10 @@ static void note_context(const struct turn *t)
     notef("session=%.*s state=%s message_count=%zu", (int)t->session.n, t->session.p,
           t->is_new ? "new" : "existing", c->count + system);
     if (c->system)
-        note_message(0, role_name(ROLE_SYSTEM), c->system_len, false, NULL);
+        print_sent_message(0, role_name(ROLE_SYSTEM), c->system_len, false, NULL);
     for (size_t i = 0; i < c->count; i++)
-        note_message(i + system, role_name(c->at[i].role), c->at[i].n, c->at[i].tool_calls != NULL,
-                     &c->at[i]);
+        print_sent_message(i + system, role_name(c->at[i].role), c->at[i].n,
+                           c->at[i].tool_calls != NULL, &c->at[i]);
 }
 
 static void add_limit_name(struct buf *b, const char *name, size_t limit)
@@ -244,7 +244,7 @@ static void add_limit_name(struct buf *b, const char *name, size_t limit)
 
 /* Warns once that a session exceeds the limits, on a terminal or not, because the model no longer
  * knows its beginning. */
-static void note_cut(struct events *ev, const struct turn *t)
+static void warn_of_cut(struct events *ev, const struct turn *t)
 {
     bool first = t->kind == TURN_NEXT && !t->messages.p && !t->was_cut;
     const char *command = ev->interactive ? "/new" : "-N";
@@ -267,11 +267,11 @@ static void note_cut(struct events *ev, const struct turn *t)
 void events_context(struct events *ev, const struct turn *t)
 {
     if (ev->verbose)
-        note_context(t);
+        print_sent_context(t);
     if (ev->quiet || (ev->interactive && (t->context.dropped > 0 ? ev->cut : ev->hinted)))
         return;
     if (t->context.dropped > 0) {
-        note_cut(ev, t);
+        warn_of_cut(ev, t);
         return;
     }
     ev->hinted = t->before >= CONTEXT_HINT;
@@ -310,7 +310,7 @@ static int receive_reasoning(void *arg, struct str delta)
     }
     add_event(ev, "reasoning", "text", delta);
     if (ev->json)
-        return go_on(ev);
+        return check_reader(ev);
     progress_end();
     leave_line(ev);
     stderr_text_text(&ev->reasoning, delta);
@@ -354,7 +354,7 @@ static int print_text(void *arg, struct str delta)
     ev->ends_line = delta.p[delta.n - 1] == '\n';
     if (!ev->out.whole)
         out_flush(&ev->out);
-    return go_on(ev);
+    return check_reader(ev);
 }
 
 static int add_citation(void *arg, struct str json)
@@ -368,7 +368,7 @@ static int add_citation(void *arg, struct str json)
     json_add_key(&b, "citation");
     json_add_compact(&b, json);
     end_event(ev, &b);
-    return go_on(ev);
+    return check_reader(ev);
 }
 
 void events_end_text(struct events *ev)
@@ -472,7 +472,7 @@ void events_running(const struct events *ev, const struct tool_job *jobs, size_t
 
 /* ---- while nothing comes ---- */
 
-static void note_again(void *arg, const struct err *why, int64_t ms, unsigned repeated)
+static void report_retry(void *arg, const struct err *why, int64_t ms, unsigned repeated)
 {
     struct events *ev = arg;
     struct buf text = BUF_INIT(BUF_SMALL);
@@ -535,7 +535,7 @@ void events_start(struct events *ev, const struct opt_common *o, bool verbose)
                                       .citation = add_citation,
                                       .reasoning = receive_reasoning,
                                       .notice = add_notice,
-                                      .again = note_again,
+                                      .again = report_retry,
                                       .arg = ev};
     out_start(&ev->out, o->color);
     markdown_out_init(&ev->layout, &ev->out);

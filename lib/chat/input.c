@@ -17,7 +17,7 @@
 #include "chathist/cli/config.h"
 #include "chathist/cli/diagnostics.h"
 
-/* Are standard input and standard error a terminal for an editor? */
+/* Returns whether standard input and standard error are a terminal for an editor. */
 static bool can_open_editor(void)
 {
     return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);

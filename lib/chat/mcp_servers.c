@@ -36,7 +36,7 @@ static bool is_url(const char *text)
     return strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0;
 }
 
-/* Can others on the way read what is sent to this URL? */
+/* Returns whether others on the way can read what is sent to this URL. */
 static bool is_open(const char *text)
 {
     return str_starts(str_of(text), STR("http://")) && !http_is_loopback(text);
@@ -162,38 +162,15 @@ static const char *configured(const struct config *c, const char *name)
     return text ? text : property(c, name, "url");
 }
 
-static int read_instructions(struct mcp_config *config, const struct config *c, struct err *e)
-{
-    const char *value = property(c, config->name, "instructions");
-
-    config->no_instructions = value && strcmp(value, "off") == 0;
-    if (value && !config->no_instructions && strcmp(value, "on") != 0)
-        return err_set(e, ERR_USAGE,
-                       "bad value '%s' of 'mcp.%s.instructions': on or off is expected", value,
-                       config->name);
-    return 0;
-}
-
-static int set_tools(struct mcp_config *config, const struct config *c, struct err *e)
-{
-    const char *value = property(c, config->name, "tools");
-    struct err why = ERR_INIT;
-
-    if (!value || words_split(&config->tools, str_of(value), &why) == 0)
-        return 0;
-    err_set(e, ERR_USAGE, "bad value '%s' of 'mcp.%s.tools': %s", value, config->name,
-            err_text(&why));
-    err_release(&why);
-    return -1;
-}
-
 /* The configuration is the same in every working directory, so the programs and directories in it
  * are not relative. */
 static int add_configured(struct mcp_servers *m, const struct config *c, const char *name,
                           const char *text, struct err *e)
 {
-    const char *program;
+    const char *program, *instructions = property(c, name, "instructions");
+    const char *tools = property(c, name, "tools");
     struct mcp_config *config;
+    struct err why = ERR_INIT;
 
     if (!mcp_server_name_valid(str_of(name)))
         return bad_name(name, e);
@@ -201,8 +178,16 @@ static int add_configured(struct mcp_servers *m, const struct config *c, const c
         return -1;
     if (!config)
         return 0;
-    if (read_instructions(config, c, e) < 0 || set_tools(config, c, e) < 0)
+    config->no_instructions = instructions && strcmp(instructions, "off") == 0;
+    if (instructions && !config->no_instructions && strcmp(instructions, "on") != 0)
+        return err_set(e, ERR_USAGE,
+                       "bad value '%s' of 'mcp.%s.instructions': on or off is expected",
+                       instructions, name);
+    if (tools && words_split(&config->tools, str_of(tools), &why) < 0) {
+        err_set(e, ERR_USAGE, "bad value '%s' of 'mcp.%s.tools': %s", tools, name, err_text(&why));
+        err_release(&why);
         return -1;
+    }
     if (is_url(text))
         return set_headers(config, c, e);
     program = config->command.at[0];
@@ -324,8 +309,8 @@ static int add_defaults(struct mcp_servers *m, const struct config *c, struct er
 }
 
 /* Adds the tool of -T SERVER:TOOL, and the server unless it is wanted already. */
-static int choose_tool(struct mcp_servers *m, const struct config *c, const char *option,
-                       struct err *e)
+static int add_tool_option(struct mcp_servers *m, const struct config *c, const char *option,
+                           struct err *e)
 {
     struct str tool = str_of(option), server = str_cut(&tool, ':');
     struct mcp_config *config;
@@ -361,7 +346,7 @@ static int choose_servers(struct mcp_servers *m, const struct config *c,
         if (**options)
             result = add_mcp_option(m, c, *options, e);
     for (; chosen && result == 0 && *chosen; chosen++)
-        result = choose_tool(m, c, *chosen, e);
+        result = add_tool_option(m, c, *chosen, e);
     return result;
 }
 

@@ -22,8 +22,8 @@
 char *secret_command_run(const char *command, const char *dir, const char *setting, bool header,
                          struct err *e);
 
-/* Can this be sent in a header? It is not empty and has no control characters, and without
- * `blanks` no white space. */
+/* Returns whether this can be sent in a header: it is not empty and has no control characters, and
+ * without `blanks` no white space. */
 bool secret_valid(struct str secret, bool blanks);
 /* Overwrites a secret and frees it; NULL is allowed. */
 void secret_free(char *secret);

@@ -287,8 +287,8 @@ bool server_has_whole_name(const struct server *s, const struct config *c, const
     return found;
 }
 
-/* Is a model whose name begins like that of another provider one of the provider that the settings
- * name? It is beside -p and where server_has_whole_name says so. */
+/* Returns whether a model whose name begins like that of another provider is one of the provider
+ * that the settings name. It is beside -p and where server_has_whole_name says so. */
 static bool is_whole_name(const struct config *c, const struct provider *named, const char *model)
 {
     struct server s = {.provider = named};
@@ -343,7 +343,7 @@ static int choose_named(struct server *s, const struct config *c, struct err *e)
 
 /* ---- the base URL ---- */
 
-/* Is it `host:port`, and no IPv6 address? */
+/* Returns whether it is `host:port`, and no IPv6 address. */
 static bool has_port(struct str host)
 {
     struct str rest = host;
@@ -432,8 +432,8 @@ static int choose_url(struct server *s, const struct config *c, struct err *e)
     return check_url(s->base_url, e);
 }
 
-/* Is the base URL at the provider's own host, or at one of its regions, such as eu.api.openai.com?
- */
+/* Returns whether the base URL is at the provider's own host, or at one of its regions, such as
+ * eu.api.openai.com. */
 static bool is_at_home(const struct provider *p, const char *base_url)
 {
     struct buf own = BUF_INIT(BUF_SMALL), origin = BUF_INIT(BUF_SMALL);
@@ -563,8 +563,8 @@ int server_check_key_file(const struct server *s, struct err *e)
 
 /* ---- all together ---- */
 
-/* May a server be used that a probe found at its usual port? Any user can listen there, so it must
- * belong to this user or the system. */
+/* Returns whether a server that a probe found at its usual port may be used. Any user can listen
+ * there, so it must belong to this user or the system. */
 static bool is_own_server(const struct provider *p, const char *url)
 {
     struct buf origin = BUF_INIT(BUF_SMALL);

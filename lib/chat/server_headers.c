@@ -27,7 +27,7 @@ static void remove_weaker(struct server_headers *h, const char *name, enum ask_f
     h->count = kept;
 }
 
-static void keep_stronger(struct server_headers *h, struct server_header header)
+static void replace_weaker(struct server_headers *h, struct server_header header)
 {
     remove_weaker(h, header.header.name, header.header.from);
     h->at = mem_grow(h->at, &h->cap, h->count + 1, sizeof *h->at);
@@ -46,9 +46,9 @@ int server_headers_add(struct server_headers *h, const struct config_named *from
     if (result < 0)
         err_set(e, ERR_USAGE, "cannot use '%s': %s", buf_c(&key), err_text(&why));
     else
-        keep_stronger(h, (struct server_header){.header = {name, command ? NULL : from->value,
-                                                           ASK_CONFIGURATION, false},
-                                                .from = *from});
+        replace_weaker(h, (struct server_header){.header = {name, command ? NULL : from->value,
+                                                            ASK_CONFIGURATION, false},
+                                                 .from = *from});
     err_release(&why);
     buf_release(&key);
     return result;
@@ -91,7 +91,7 @@ int server_headers_choose(struct server_headers *h, const struct providers *know
                         add_all_configured(h, known, c, p, true, e) < 0))
         return -1;
     for (size_t i = 0; i < given_count; i++)
-        keep_stronger(h, (struct server_header){.header = given[i]});
+        replace_weaker(h, (struct server_header){.header = given[i]});
     make_ready(h);
     return 0;
 }

@@ -127,7 +127,7 @@ static void store_setting(const struct dialogue *d, const char *key, struct str 
 {
     struct err e = ERR_INIT;
 
-    if (config_store(key, value, &e) < 0) {
+    if (config_file_set(key, value, &e) < 0) {
         interrupt_end();
         die_err(&e);
     }
@@ -259,7 +259,7 @@ static int feed_command(const char *command, struct str text, struct err *e)
 }
 
 /* Stores the key that was typed last in the way that the user chooses. */
-static void keep_key(struct dialogue *d, const struct provider *p)
+static void store_key(struct dialogue *d, const struct provider *p)
 {
     struct words names = {0};
     const struct keeper *kept[1 + KEEPERS] = {NULL}, *keeper;
@@ -446,7 +446,7 @@ void setup_run(const struct config *c, const char *self)
         while ((key = ask_line(&d, buf_c(&variable), true)).n > 0 && !secret_valid(key, false))
             say(&d, "A key has no white space and no control characters.\n");
         if (key.n > 0)
-            keep_key(&d, p);
+            store_key(&d, p);
     }
     if (p)
         ask_model(&d, p, self);

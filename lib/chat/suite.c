@@ -157,8 +157,8 @@ static void add_file_place(struct buf *r, const char *name, const char *dir, con
 
 /* ---- the history ---- */
 
-/* Is `name` the history itself or one of its companions? In a directory of the history's own every
- * file is. */
+/* Returns whether `name` is the history itself or one of its companions. In a directory of the
+ * history's own every file is. */
 static bool is_companion(const struct history *h, const char *name)
 {
     return name[0] != '.' &&
@@ -267,8 +267,8 @@ static void add_history_members(struct buf *r, const struct history *h)
     }
     if (h->notice)
         add_text_member(r, "notice", h->notice);
-    if (h->doubt)
-        add_text_member(r, "trust_error", h->doubt);
+    if (h->trust_fault)
+        add_text_member(r, "trust_error", h->trust_fault);
     add_foreign(r, h);
     add_session_members(r, h);
     add_history_files(r, h, h->dir ? h->dir : parent && *parent ? parent : ".");
@@ -278,23 +278,12 @@ static void add_history_members(struct buf *r, const struct history *h)
 
 /* ---- the model server ---- */
 
-static void add_key_source(struct buf *r, const struct key_source *key)
-{
-    struct buf text = BUF_INIT(BUF_SMALL);
-
-    if (key->kind == KEY_COMMAND)
-        buf_addf(&text, "the command in %s", key->name);
-    else if (key->kind != KEY_NONE)
-        buf_add_c(&text, key->kind == KEY_FILE ? key->value : key->name);
-    add_text_member(r, "key_from", key->kind == KEY_NONE ? NULL : buf_c(&text));
-    buf_release(&text);
-}
-
 static void add_server(struct buf *r, const struct config *c)
 {
-    struct buf origin = BUF_INIT(BUF_SMALL);
+    struct buf origin = BUF_INIT(BUF_SMALL), from = BUF_INIT(BUF_SMALL);
     struct providers known;
     struct server server = {0};
+    const struct key_source *key = &server.key_source;
     struct err e = ERR_INIT;
 
     if (server_providers(&known, c, &e) < 0 || server_choose(&server, &known, c, NULL, 0, &e) < 0) {
@@ -305,7 +294,11 @@ static void add_server(struct buf *r, const struct config *c)
         add_text_member(r, "model", server.model);
         if (server.base_url && http_origin(server.base_url, &origin))
             add_text_member(r, "server", buf_c(&origin));
-        add_key_source(r, &server.key_source);
+        if (key->kind == KEY_COMMAND)
+            buf_addf(&from, "the command in %s", key->name);
+        else if (key->kind != KEY_NONE)
+            buf_add_c(&from, key->kind == KEY_FILE ? key->value : key->name);
+        add_text_member(r, "key_from", key->kind == KEY_NONE ? NULL : buf_c(&from));
         if (server_check_key_file(&server, &e) < 0)
             add_text_member(r, "key_error", err_text(&e));
     }
@@ -313,6 +306,7 @@ static void add_server(struct buf *r, const struct config *c)
     server_release(&server);
     providers_release(&known);
     buf_release(&origin);
+    buf_release(&from);
 }
 
 /* ---- the machine ---- */

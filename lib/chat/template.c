@@ -173,8 +173,8 @@ static const char *terminated(struct preset *p, struct str piece)
     return text + at;
 }
 
-static int take_setting(struct preset *p, struct str key, struct str value, size_t line,
-                        struct err *e)
+static int read_preset_setting(struct preset *p, struct str key, struct str value, size_t line,
+                               struct err *e)
 {
     static const struct str option = STR("option.");
 
@@ -213,7 +213,7 @@ static int parse_head(struct preset *p, struct str *rest, struct err *e)
         key = str_trim(str_cut(&value, '='));
         if (!value.p || key.n == 0)
             return err_set(e, ERR_USAGE, "line %zu is not 'key = value'", p->line - 1);
-        if (take_setting(p, key, str_trim(value), p->line - 1, e) < 0)
+        if (read_preset_setting(p, key, str_trim(value), p->line - 1, e) < 0)
             return -1;
     }
     return err_set(e, ERR_USAGE, "the settings at its head do not end with '---'");
@@ -286,7 +286,7 @@ int preset_expand(const struct preset *p, struct template_var *vars, size_t coun
 
 /* ---- variables ---- */
 
-static void take_vars(struct presets *p, const struct chat_args *a)
+static void read_vars(struct presets *p, const struct chat_args *a)
 {
     p->vars_count = a->vars.count + 1;
     p->vars = mem_zalloc(p->vars_count * sizeof *p->vars);
@@ -335,7 +335,7 @@ static void load_preset(struct preset *p, const char *name, struct chat_args *a)
 
 void presets_load(struct presets *p, struct chat_args *a)
 {
-    take_vars(p, a);
+    read_vars(p, a);
     load_preset(&p->persona, a->persona, a);
     load_preset(&p->template, a->template_name, a);
     if (a->persona && p->template.system)

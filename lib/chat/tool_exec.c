@@ -25,7 +25,7 @@ struct stream {
 /* A call that is running. */
 struct run {
     struct child child;
-    size_t sent; /* of the arguments */
+    size_t sent; /* how many bytes of the arguments were sent */
     struct stream out, err;
     struct buf chunk;
     size_t read; /* bytes of both streams, since it ended if it has */
@@ -34,7 +34,7 @@ struct run {
 /* ---- the result of a call ---- */
 
 /* Drops the middle only when there are twice as many bytes as remain, so that few are moved. */
-static void keep_ends(struct stream *s, struct str chunk)
+static void add_to_stream(struct stream *s, struct str chunk)
 {
     buf_add_str(&s->kept, chunk);
     if (s->kept.len > 2 * (s->head + s->tail)) {
@@ -67,7 +67,7 @@ static void add_streams(struct buf *to, const struct run *r)
 }
 
 /* Takes the last line of the output if it is an object that has only the names of edited files. */
-static void take_last_line(struct tool_job *job, struct stream *out)
+static void read_edited_files(struct tool_job *job, struct stream *out)
 {
     struct str text = str_trim(buf_str(&out->kept)), line = text, object;
     size_t members = 0, known = 0;
@@ -143,7 +143,7 @@ static bool drain(struct run *r, int *fd, struct stream *s)
         buf_clear(&r->chunk);
         if (!child_read(fd, &r->chunk))
             return false;
-        keep_ends(s, buf_str(&r->chunk));
+        add_to_stream(s, buf_str(&r->chunk));
         r->read += r->chunk.len;
     }
     return *fd >= 0;
@@ -160,7 +160,7 @@ static void finish_run(struct tool_job *job, struct run *r)
     if (job->failed) {
         add_streams(&job->result, r);
     } else {
-        take_last_line(job, &r->out);
+        read_edited_files(job, &r->out);
         add_stream(&job->result, &r->out);
     }
     release_run(job);

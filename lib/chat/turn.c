@@ -36,7 +36,7 @@ int turn_last_prompt(const struct history *h, const struct buf *memory, struct s
     return behind > 0;
 }
 
-/* Is an attachment with this hash, a JSON string, sent with the prompt? */
+/* Returns whether an attachment with this hash, a JSON string, is sent with the prompt. */
 static bool is_attached(const struct turn *t, struct str sha256)
 {
     for (size_t i = 0; t->attachments && i < t->attachments->count; i++)
@@ -47,7 +47,7 @@ static bool is_attached(const struct turn *t, struct str sha256)
 
 /* Notes the attachments of an earlier prompt that are not sent again. Lines of other programs, and
  * of earlier versions, have only the number of the images. */
-static void note_unsent(struct turn *t, const struct message *m)
+static void add_unsent_names(struct turn *t, const struct message *m)
 {
     struct json_iter it = json_iter(m->field[FIELD_ATTACHMENTS]);
     struct buf name = BUF_INIT(BUF_LINE);
@@ -71,7 +71,7 @@ static void note_unsent(struct turn *t, const struct message *m)
 
 /* Adds the thread to the context, except the turn that this one replaces. A system prompt after the
  * last prompt is not a part of that turn. */
-static int take_thread(struct turn *t, const struct thread *thread, struct err *e)
+static int add_thread(struct turn *t, const struct thread *thread, struct err *e)
 {
     size_t last = context_window_last_turn(thread);
     size_t behind = t->kind == TURN_NEXT ? CONTEXT_ALL : last;
@@ -84,7 +84,7 @@ static int take_thread(struct turn *t, const struct thread *thread, struct err *
         const struct message *m = &thread->at[i];
 
         if (i + 1 == last && !t->messages.p)
-            note_unsent(t, m);
+            add_unsent_names(t, m);
         if (i + 1 == behind && t->kind == TURN_AGAIN) {
             buf_add_str(&t->last, message_content(m, &scratch));
             buf_add_str(&t->prompt_id, m->id);
@@ -123,7 +123,7 @@ int turn_prepare(struct turn *t, const struct history *h, const struct buf *memo
         return -1;
     token_bytes = context_token_bytes(&thread);
     t->ask.token_bytes = token_bytes;
-    result = take_thread(t, &thread, e);
+    result = add_thread(t, &thread, e);
     t->is_new = thread.all == 0;
     t->bad_lines = thread.bad_lines;
     thread_release(&thread);
@@ -149,7 +149,7 @@ int turn_prepare(struct turn *t, const struct history *h, const struct buf *memo
                        "model's context has room for %zu",
                        tokens, t->limits.most);
     t->before = t->context.turn;
-    context_settle(&t->context);
+    context_finish(&t->context);
     t->ask.context = &t->context;
     return 0;
 }
@@ -237,7 +237,7 @@ static int check_answer(const struct turn *t, struct err *e)
 
 /* Tells the user that the server has left out a part of the conversation, if it counted far fewer
  * tokens than were sent. */
-static void note_silent_cut(struct turn *t)
+static void report_silent_cut(struct turn *t)
 {
     int64_t tokens = t->answer.usage.at[USAGE_INPUT];
     struct buf notice = BUF_INIT(BUF_SMALL);
@@ -270,7 +270,7 @@ static int ask_once(struct turn *t, const struct response_sink *sink, struct err
         buf_add_byte(&t->usages, '\n');
     }
     if (result == 0)
-        note_silent_cut(t);
+        report_silent_cut(t);
     return result < 0 ? -1 : check_answer(t, e);
 }
 

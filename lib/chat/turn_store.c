@@ -243,7 +243,7 @@ static void begin_storing(struct turn_store *s)
 }
 
 /* Notes the ids of the lines that are stored. */
-static void note_stored(struct turn_store *s)
+static void add_stored_ids(struct turn_store *s)
 {
     struct turn *t = s->turn;
     bool answered = false;
@@ -280,7 +280,7 @@ static bool end_storing(struct turn_store *s)
     result = s->in_memory ? turn_store_remember(s, t, &e) : store_append_end(t->storing, &e);
     t->storing = NULL;
     if (result == 0) {
-        note_stored(s);
+        add_stored_ids(s);
         drop_lines(t);
     } else if (e.kind == ERR_ABSENT) {
         drop_lines(t);
@@ -303,7 +303,7 @@ static void make_current(struct turn_store *s)
     struct err e = ERR_INIT;
 
     if (!s->in_memory && !s->settled)
-        s->settled = report_unstored(s, resume_settle(s->session, s->history, &e), &e);
+        s->settled = report_unstored(s, resume_finish(s->session, s->history, &e), &e);
 }
 
 /* ---- the prompt ---- */
@@ -440,27 +440,21 @@ static void store_image(struct turn_store *s, struct str base64)
     buf_release(&text);
 }
 
-static void store_images(struct turn_store *s)
-{
-    struct str rest = buf_str(&s->turn->answer.images);
-    const struct history *h = s->history;
-    bool stores = s->args->store && !s->in_memory && !h->unreadable && !h->nowhere;
-
-    if (rest.n > 0 && !s->args->output && !stores) {
-        events_notice(s->events, "the answer has an image, which is not kept (-O FILE keeps it)");
-        return;
-    }
-    while (rest.n > 0)
-        store_image(s, str_cut(&rest, '\n'));
-}
-
 bool turn_store_answer(struct turn_store *s)
 {
+    struct str images = buf_str(&s->turn->answer.images);
+    const struct history *h = s->history;
+    bool nowhere =
+        !s->args->output && (!s->args->store || s->in_memory || h->unreadable || h->nowhere);
     struct err e = ERR_INIT;
     bool kept;
 
     end_prompt(s); /* no connection was made */
-    store_images(s);
+    if (images.n > 0 && nowhere)
+        events_notice(s->events, "the answer has an image, which is not kept (-O FILE keeps it)");
+    else
+        while (images.n > 0)
+            store_image(s, str_cut(&images, '\n'));
     if (!keeps_lines(s))
         return false;
     add_answer_line(s->turn);
@@ -509,7 +503,7 @@ void turn_store_mark(struct turn_store *s)
         return;
     if (s->seen.len == 0)
         buf_set(&n.newest, buf_str(t->answer_id.len > 0 ? &t->answer_id : &t->prompt_id));
-    else if (thread_find_news(&n, s->history, t->session, buf_str(&s->seen), &s->own, NULL) < 0 ||
+    else if (thread_find_news(&n, s->history, t->session, buf_str(&s->seen), &s->own) < 0 ||
              n.resets + n.systems + n.replacing > 0)
         buf_set(&n.newest, buf_str(&s->seen));
     session_move_mark(s->history, t->session, buf_str(&n.newest));

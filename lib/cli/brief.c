@@ -16,7 +16,7 @@
 #define TEXT_LEAST ((size_t)128)
 #define LINE_LEAST ((size_t)512)
 
-bool brief_take(struct brief *b, int key, const char *value)
+bool brief_read_option(struct brief *b, int key, const char *value)
 {
     switch (key) {
     case BRIEF_BUDGET:
@@ -41,7 +41,7 @@ bool brief_take(struct brief *b, int key, const char *value)
     }
 }
 
-void brief_settle(struct brief *b, bool json, bool lines)
+void brief_check_options(struct brief *b, bool json, bool lines)
 {
     struct err e = ERR_INIT;
 

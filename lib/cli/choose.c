@@ -158,7 +158,7 @@ static void read_session_names(struct choice *c, const char *otherwise)
 
 /* ---- sessions of other histories ---- */
 
-/* Does the present history have the session, or must it decide about the name? */
+/* Returns whether the present history has the session, or must decide about the name. */
 static bool decides_here(const struct choice *c, const struct named_session *name)
 {
     struct str text = buf_str(&name->name);
@@ -168,7 +168,7 @@ static bool decides_here(const struct choice *c, const struct named_session *nam
 
     if (!name->exact && (str_eq_c(text, "current") || str_eq_c(text, "last") || text.n == 0))
         return true;
-    here = history_look_up(&c->histories.at[0], text, name->exact, &id, &e) == 0 ||
+    here = history_find_session(&c->histories.at[0], text, name->exact, &id, &e) == 0 ||
            e.kind != ERR_ABSENT;
     err_release(&e);
     buf_release(&id);
@@ -394,7 +394,7 @@ static bool resolve_session(const struct history *h, struct named_session *name)
     int result;
 
     buf_clear(&name->id);
-    result = history_look_up(h, text, name->exact, &name->id, &name->absent);
+    result = history_find_session(h, text, name->exact, &name->id, &name->absent);
     if (result < 0 && name->absent.kind == ERR_USAGE)
         die_usage("%s", err_text(&name->absent));
     if (result < 0 && name->absent.kind != ERR_ABSENT)

@@ -191,10 +191,10 @@ static char *offer_or_end(struct history *h, struct history *home, struct str id
  * one: the user may have it copied into this history, else the program ends. If the id is a name,
  * which two repositories may have, a hint on a terminal says so. Returns the id of the copy, which
  * the caller frees, or NULL. */
-static char *copy_named(const struct resume_wish *wish, const struct config *c, struct history *h,
-                        bool quiet)
+static char *copy_named(const struct resume_request *request, const struct config *c,
+                        struct history *h, bool quiet)
 {
-    struct str name = str_of(wish->named);
+    struct str name = str_of(request->named);
     struct histories all = {0};
     struct buf id = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
@@ -203,7 +203,7 @@ static char *copy_named(const struct resume_wish *wish, const struct config *c, 
     int found;
     bool generated = id_session_generated(name) || id_is_uuid(name);
 
-    if (!wish->named || wish->fresh || !wish->by_digits || !c->state_home ||
+    if (!request->named || request->fresh || !request->by_digits || !c->state_home ||
         h->kind == HISTORY_EXPLICIT || h->unreadable || !id_session_valid(name) ||
         (!generated && (quiet || !isatty(STDERR_FILENO))) || session_exists(h, name, NULL) != 0)
         return NULL;
@@ -307,37 +307,37 @@ static bool is_current_session(const struct history *h, struct str id)
     return is;
 }
 
-void choose_session(struct resume *r, struct resume_wish wish, const struct choice *c, bool again,
-                    bool quiet)
+void choose_session(struct resume *r, struct resume_request request, const struct choice *c,
+                    bool again, bool quiet)
 {
     struct history *h = c->histories.at;
-    char *copy = copy_named(&wish, &c->config, h, quiet);
+    char *copy = copy_named(&request, &c->config, h, quiet);
     struct buf found = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
     bool pinned = false;
 
     if (copy)
-        wish.named = copy;
-    if (!wish.named && !wish.fresh && !wish.last) {
-        wish.named = c->config.value[SETTING_SESSION];
-        pinned = wish.named != NULL;
-        check_name(wish.named, "CHAT_SESSION", false);
-        wish.by_digits = false;
+        request.named = copy;
+    if (!request.named && !request.fresh && !request.last) {
+        request.named = c->config.value[SETTING_SESSION];
+        pinned = request.named != NULL;
+        check_name(request.named, "CHAT_SESSION", false);
+        request.by_digits = false;
     } else {
-        check_name(wish.named, "-s", wish.by_digits);
+        check_name(request.named, "-s", request.by_digits);
     }
-    if (wish.named && wish.fresh)
-        check_new(h, wish.named);
-    else if (wish.named && wish.by_digits && !h->unreadable &&
-             find_digits(h, str_of(wish.named), &found, &e) < 0)
+    if (request.named && request.fresh)
+        check_new(h, request.named);
+    else if (request.named && request.by_digits && !h->unreadable &&
+             find_digits(h, str_of(request.named), &found, &e) < 0)
         die_err(&e);
     if (found.len > 0)
-        wish.named = buf_c(&found);
-    if (config_session_timeout(&c->config, &wish.timeout_ms, &e) < 0)
+        request.named = buf_c(&found);
+    if (config_session_timeout(&c->config, &request.timeout_ms, &e) < 0)
         die_err(&e);
     if (again)
-        wish.timeout_ms = -1;
-    if (resume_choose(r, h, &wish, &e) < 0)
+        request.timeout_ms = -1;
+    if (resume_choose(r, h, &request, &e) < 0)
         die_err(&e);
     /* The variable may come from a profile or a Makefile: it does not show consent. */
     if (pinned && !h->safe)
@@ -348,16 +348,16 @@ void choose_session(struct resume *r, struct resume_wish wish, const struct choi
         die_usage("CHAT_SESSION is set to '%s', which came with the repository: name the session "
                   "with -s, or leave CHAT_SESSION out",
                   buf_c(&r->id));
-    r->make_current = r->make_current || wish.fresh;
+    r->make_current = r->make_current || request.fresh;
     if (r->adopt && !quiet && h->safe)
         warnf("session '%s' came with the repository", buf_c(&r->id));
-    if (wish.named && !quiet && !h->unreadable && isatty(STDERR_FILENO) &&
+    if (request.named && !quiet && !h->unreadable && isatty(STDERR_FILENO) &&
         session_exists(h, buf_str(&r->id), &e) == 0)
         hintf(false, "session '%s' begins", buf_c(&r->id));
     err_release(&e);
     buf_release(&found);
     free(copy);
-    if (r->fresh || (wish.last && h->notice && !is_current_session(h, buf_str(&r->id))))
+    if (r->fresh || (request.last && h->notice && !is_current_session(h, buf_str(&r->id))))
         choose_tell_place(h, quiet);
     else
         tell_earlier(h, quiet);
@@ -378,7 +378,7 @@ void choose_tell_news(const struct history *h, struct str session, const struct 
     struct buf mark = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_SMALL);
 
     if (!h->unreadable && session_mark(h, session, &mark) > 0 &&
-        thread_find_news(&n, h, session, buf_str(&mark), own, NULL) == 0) {
+        thread_find_news(&n, h, session, buf_str(&mark), own) == 0) {
         buf_set(seen, buf_str(&n.newest));
         add_news(&text, n.resets, "it was reset");
         add_news(&text, n.systems, "it was given a new system prompt");

@@ -376,7 +376,7 @@ static void set_config_line(struct buf *text, const char *key, struct str value)
     *text = changed;
 }
 
-int config_store(const char *key, struct str value, struct err *e)
+int config_file_set(const char *key, struct str value, struct err *e)
 {
     char *file = config_user_file("config"), *dir = file ? path_parent(file) : NULL;
     char *real = file ? path_real(file, NULL) : NULL; /* the file may be a link */

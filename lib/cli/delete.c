@@ -12,7 +12,7 @@
 #include "chathist/history/message.h"
 #include "chathist/history/rewrite.h"
 
-bool delete_is_narrow(const struct delete_wish *w)
+bool delete_is_narrow(const struct delete_request *w)
 {
     return choose_restricts(&w->choice) || w->choice.limit > 0 || w->keeps || w->limited ||
            w->choice.match;
@@ -29,7 +29,7 @@ static void clear_beyond_limits(const struct deletion *d, bool *marked, size_t c
     for (size_t i = d->list.count; i-- > 0;) {
         if (!marked[i])
             continue;
-        marked[i] = count > 0 && (!d->wish->limited || size > d->wish->max_size);
+        marked[i] = count > 0 && (!d->request->limited || size > d->request->max_size);
         if (marked[i]) {
             size -= d->list.at[i].bytes;
             count--;
@@ -68,12 +68,12 @@ static void add_empty(struct deletion *d, const struct history *h)
     struct buf id = BUF_INIT(BUF_SMALL);
 
     if (find_current(d, h, &id) == l->count && id.len > 0 &&
-        filter_has(&d->wish->choice.filter.sessions, buf_str(&id))) {
+        filter_has(&d->request->choice.filter.sessions, buf_str(&id))) {
         struct session *s = session_list_add(l);
 
-        s->id = session_list_keep(l, buf_str(&id));
+        s->id = session_list_copy(l, buf_str(&id));
         s->preview = s->title = s->first_role = s->created_at = s->last_used =
-            session_list_keep(l, STR(""));
+            session_list_copy(l, STR(""));
     }
     buf_release(&id);
 }
@@ -83,7 +83,7 @@ static void add_empty(struct deletion *d, const struct history *h)
  * Returns true if a mark was cleared. */
 static bool spare_current(const struct deletion *d, const struct history *h, bool *marked)
 {
-    const struct delete_wish *w = d->wish;
+    const struct delete_request *w = d->request;
     struct buf id = BUF_INIT(BUF_SMALL);
     bool spared = false;
     size_t i;
@@ -99,13 +99,13 @@ static bool spare_current(const struct deletion *d, const struct history *h, boo
     return spared;
 }
 
-void delete_choose(struct deletion *d, const struct history *h, const struct delete_wish *w)
+void delete_choose(struct deletion *d, const struct history *h, const struct delete_request *w)
 {
     struct err e = ERR_INIT;
     struct stat st = {0};
     bool *marked;
 
-    *d = (struct deletion){.wish = w};
+    *d = (struct deletion){.request = w};
     if (session_list_load(&d->list, h, &e) < 0)
         die_err(&e);
     if (stat(h->path, &st) == 0)
@@ -169,7 +169,7 @@ static bool is_settled(void *arg)
     bool good = true;
 
     for (size_t i = 0; i < count; i++)
-        marked[i] = o->d->wish->named || o->seen[i] <= o->d->list.at[i].count;
+        marked[i] = o->d->request->named || o->seen[i] <= o->d->list.at[i].count;
     (void)spare_current(o->d, o->h, marked);
     for (size_t i = 0; i < count; i++) {
         good = good && (marked[i] || !o->goes[i]);

@@ -163,8 +163,8 @@ void histories_restrict(struct histories *l, const char *text)
 
 /* ---- sessions of other histories ---- */
 
-int history_look_up(const struct history *h, struct str name, bool exact, struct buf *id,
-                    struct err *e)
+int history_find_session(const struct history *h, struct str name, bool exact, struct buf *id,
+                         struct err *e)
 {
     int found;
 
@@ -180,8 +180,8 @@ int history_look_up(const struct history *h, struct str name, bool exact, struct
 
 /* Looks a name up in all histories from `first` on. Returns in how many it was found, and their
  * names; or -1 with *e set. */
-static int look_up_all(const struct histories *l, size_t first, struct str name, bool exact,
-                       size_t *place, struct buf *id, struct buf *names, struct err *e)
+static int find_session_in_all(const struct histories *l, size_t first, struct str name, bool exact,
+                               size_t *place, struct buf *id, struct buf *names, struct err *e)
 {
     struct buf one = BUF_INIT(BUF_LINE);
     int count = 0;
@@ -189,7 +189,7 @@ static int look_up_all(const struct histories *l, size_t first, struct str name,
     for (size_t i = first; i < l->count && count >= 0; i++) {
         if (!l->at[i].trusted)
             continue;
-        if (history_look_up(&l->at[i], name, exact, &one, e) == 0) {
+        if (history_find_session(&l->at[i], name, exact, &one, e) == 0) {
             buf_add_c(names, count++ > 0 ? ", " : "");
             history_name_add(names, &l->at[i]);
             buf_set(id, buf_str(&one));
@@ -208,10 +208,10 @@ int histories_find(const struct histories *l, size_t first, struct str name, boo
                    size_t *place, struct buf *id, struct err *e)
 {
     struct buf names = BUF_INIT(BUF_SMALL);
-    int count = look_up_all(l, first, name, true, place, id, &names, e);
+    int count = find_session_in_all(l, first, name, true, place, id, &names, e);
 
     if (count == 0 && !exact && name.n > 0)
-        count = look_up_all(l, first, name, false, place, id, &names, e);
+        count = find_session_in_all(l, first, name, false, place, id, &names, e);
     if (count > 1)
         count = err_set(e, ERR_FAILURE, "session '%.*s' is in several histories: %s",
                         ERR_SHOWN(name), buf_c(&names));

@@ -173,7 +173,7 @@ static struct str add_list_text(struct session_list *l, struct str json)
     struct str kept;
 
     json_decode(json, &text);
-    kept = session_list_keep(l, buf_str(&text));
+    kept = session_list_copy(l, buf_str(&text));
     buf_release(&text);
     return kept;
 }

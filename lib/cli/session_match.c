@@ -163,7 +163,7 @@ void session_match_query(struct choice *c, const char *query)
 /* The histories in which other forms of the words are looked for. */
 struct forms_in {
     const struct choice *choice;
-    struct query query; /* of the history that was opened last */
+    struct query query; /* the query of the history that was opened last */
 };
 
 static int open_match_for_forms(void *ctx, size_t history, struct search *s, struct pattern *p,

@@ -194,14 +194,14 @@ int export_to_stdout(void *arg, struct str bytes, struct err *e)
     return 0;
 }
 
-void show_take(struct show *s, int key, const char *value)
+void show_read_option(struct show *s, int key, const char *value)
 {
     if (key == SHOW_RAW)
         s->raw = true;
     if (key == SHOW_AROUND)
         s->around = value;
     if (key != SHOW_FORMAT) {
-        (void)brief_take(&s->brief, key, value);
+        (void)brief_read_option(&s->brief, key, value);
         return;
     }
     s->format = value;
@@ -210,14 +210,14 @@ void show_take(struct show *s, int key, const char *value)
                                                : NULL;
 }
 
-void show_settle(struct show *s, const struct choice *c)
+void show_check_options(struct show *s, const struct choice *c)
 {
     if (c->common.json && s->format)
         die_usage("--json prints the stored lines: it cannot be combined with --format");
     if (s->around && !c->common.json)
         die_usage("--around needs --json");
     s->json = c->common.json;
-    brief_settle(&s->brief, s->json, false);
+    brief_check_options(&s->brief, s->json, false);
     s->brief.config = &c->config;
     buf_init(&s->title, BUF_LINE);
     s->last = c->limit > 0 ? c->limit : SIZE_MAX;

@@ -55,7 +55,7 @@ int export_page_add(struct export_page *p, const struct history *h, struct str n
     return export_run(p->job, h, e);
 }
 
-/* Is it the name of a part? Other files in the folder are not ours. */
+/* Returns whether it is the name of a part. Other files in the folder are not ours. */
 static bool is_part_name(const char *name)
 {
     return fnmatch("[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]-[0-9a-f]*.js", name, 0) == 0 ||

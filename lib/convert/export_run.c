@@ -43,7 +43,7 @@ int export_to_file(void *arg, struct str bytes, struct err *e)
 /* Returns whether the old file holds the same bytes as the new one; false on any error. */
 static bool is_unchanged(const struct file_replace *f)
 {
-    int fd = file_open_regular(f->path, O_RDONLY, 0, NULL, NULL, NULL);
+    int fd = file_open_regular_at(FILE_CWD, f->path, O_RDONLY, 0, NULL, NULL, NULL);
     char x[4096], y[4096];
     off_t at = 0;
     ssize_t n = 1;
@@ -372,7 +372,7 @@ static int write_thread(struct run *r, struct reader *d, struct export *x, struc
     }
     /* New lines are always exported unchanged. */
     if (!r->job->raw && (!r->job->state || r->job->directory))
-        thread_settle(&t);
+        thread_finish(&t);
     if (index)
         index->title_line = t.title;
     if (rc == 0 && t.count > 0 && index)

@@ -27,7 +27,7 @@ static bool load_context(struct context *c, const struct export_session *s)
     context_init(c);
     for (size_t i = 0; i < s->count; i++)
         context_add(c, &s->at[i]);
-    context_settle(c);
+    context_finish(c);
     return system_prompt(c).p || c->count > 0;
 }
 

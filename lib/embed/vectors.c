@@ -165,7 +165,7 @@ static int store_open(struct store *s, const struct history *h, const struct vec
     *s = (struct store){.history = h, .model = m, .fd = -1};
     s->row = ROW_WORDS * WORD + (m->dimensions + SIMD_DOT - 1) / SIMD_DOT * SIMD_DOT;
     errno = 0;
-    if (!history_index(h))
+    if (!history_index_path(h))
         return -1;
     if (file_stat(h->dir_fd, h->path, &st) < 0) {
         errno = errno == ENOENT ? 0 : errno;

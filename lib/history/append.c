@@ -175,14 +175,14 @@ int append_put(struct append *a, struct str lines, bool sync, struct err *e)
     return result;
 }
 
-int append_settle(struct append *a, bool sync, struct err *e)
+int append_finish(struct append *a, bool sync, struct err *e)
 {
     return end_write(a, 0, a->put, sync, e);
 }
 
 int append_write(struct append *a, struct str lines, bool sync, struct err *e)
 {
-    return append_put(a, lines, sync, e) < 0 ? -1 : append_settle(a, sync, e);
+    return append_put(a, lines, sync, e) < 0 ? -1 : append_finish(a, sync, e);
 }
 
 void append_close(struct append *a)

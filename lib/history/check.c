@@ -70,7 +70,7 @@ static void report_finding(struct walk *w, bool warning, const char *file, uint6
 
 /* ---- names ---- */
 
-static void note_reference(struct walk *w, enum field field, struct str id, uint64_t line)
+static void add_reference(struct walk *w, enum field field, struct str id, uint64_t line)
 {
     if (!id.p || hash_map_find(&w->ids, id))
         return;
@@ -80,27 +80,15 @@ static void note_reference(struct walk *w, enum field field, struct str id, uint
     w->references[w->references_count++] = (struct reference){line, field, id};
 }
 
-static void note_references(struct walk *w, const struct message *m, uint64_t line)
+static void add_references(struct walk *w, const struct message *m, uint64_t line)
 {
     static const enum field single[] = {FIELD_REPLY_TO, FIELD_FORKED_FROM};
     struct json_iter it = json_iter(m->field[FIELD_REPLACES]);
 
     for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++)
-        note_reference(w, single[i], message_text(m, single[i], &w->scratch), line);
+        add_reference(w, single[i], message_text(m, single[i], &w->scratch), line);
     while (!it.object && json_next(&it))
-        note_reference(w, FIELD_REPLACES, json_text(it.value, &w->scratch), line);
-}
-
-/* Lines may also name later lines, for example after histories were concatenated. */
-static void report_references(struct walk *w)
-{
-    for (size_t i = 0; i < w->references_count; i++) {
-        const struct reference *r = &w->references[i];
-
-        if (!hash_map_find(&w->ids, r->id))
-            report_finding(w, true, w->h->path, r->line, "'%s' names no message: '%.*s'",
-                           field_name(r->field), ERR_SHOWN(r->id));
-    }
+        add_reference(w, FIELD_REPLACES, json_text(it.value, &w->scratch), line);
 }
 
 /* ---- tool calls ---- */
@@ -113,7 +101,7 @@ static void set_call_key(struct buf *key, struct str session, struct str call)
     buf_add_str(key, call);
 }
 
-static void note_calls(struct walk *w, const struct message *m)
+static void add_calls(struct walk *w, const struct message *m)
 {
     struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
     struct buf key = BUF_INIT(2 * BUF_LINE);
@@ -159,8 +147,8 @@ static void check_message(struct walk *w, const struct message *m, uint64_t line
         w->ids.entries[count].value = (size_t)line;
     /* A title may replace one that an export has left out. */
     if (!message_is_title(m))
-        note_references(w, m, line);
-    note_calls(w, m);
+        add_references(w, m, line);
+    add_calls(w, m);
     if (m->role == ROLE_TOOL)
         check_result(w, m, line);
 }
@@ -213,8 +201,14 @@ static int check_lines(struct walk *w, struct err *e)
         check_line(w, &m, &l);
     message_release(&m);
     scan_close(&s);
-    if (result == 0)
-        report_references(w);
+    /* Lines may also name later lines, for example after histories were concatenated. */
+    for (size_t i = 0; result == 0 && i < w->references_count; i++) {
+        const struct reference *r = &w->references[i];
+
+        if (!hash_map_find(&w->ids, r->id))
+            report_finding(w, true, w->h->path, r->line, "'%s' names no message: '%.*s'",
+                           field_name(r->field), ERR_SHOWN(r->id));
+    }
     return result;
 }
 
@@ -265,7 +259,8 @@ static void check_index(struct walk *w)
                        : "it does not match the history, and could not be removed");
 }
 
-/* Has a killed program left an index that it was making? Removes it with `remove`. */
+/* Returns whether a killed program has left an index that it was making. Removes it with `remove`.
+ * */
 static bool is_half_made(const struct history *h, bool remove)
 {
     char *making = path_with_suffix(h->index, HISTORY_INDEX_MAKING);
@@ -327,7 +322,7 @@ int check_run(struct check *c, const struct history *h, struct err *e)
 
 /* ---- repair ---- */
 
-/* Does the text begin with a message, whatever follows it? */
+/* Returns whether the text begins with a message, whatever follows it. */
 static bool starts_message(struct str text, struct str *message)
 {
     struct str value;
@@ -339,7 +334,7 @@ static bool starts_message(struct str text, struct str *message)
     return message->n > 0 && !message_defect(*message);
 }
 
-/* Is the text a sequence of whole messages? */
+/* Returns whether the text is a sequence of whole messages. */
 static bool only_messages(struct str text)
 {
     struct str message;

@@ -42,7 +42,7 @@ static size_t count_called(const struct thread *t, struct str name, enum how how
 }
 
 /* The same in the first way in which any is. */
-static size_t look_all_ways(const struct thread *t, struct str name, size_t *place)
+static size_t find_called(const struct thread *t, struct str name, size_t *place)
 {
     size_t found = 0;
 
@@ -54,7 +54,7 @@ static size_t look_all_ways(const struct thread *t, struct str name, size_t *pla
 /* The place of the message. 0, -1. */
 static int resolve_message(const struct thread *t, struct str name, size_t *place, struct err *e)
 {
-    size_t found = look_all_ways(t, name, place);
+    size_t found = find_called(t, name, place);
 
     if (found == 0)
         return err_set(e, ERR_ABSENT, "no message '%.*s' in the session", ERR_SHOWN(name));
@@ -74,7 +74,7 @@ static int load_earlier(struct thread *t, const struct history *h, struct str se
 
     if (thread_find(&raw, h, session, true, e) < 0)
         return -1;
-    if (count_called(&raw, name, WHOLE, place) == 0 && look_all_ways(t, name, place) > 0) {
+    if (count_called(&raw, name, WHOLE, place) == 0 && find_called(t, name, place) > 0) {
         thread_release(&raw);
         return resolve_message(t, name, place, e);
     }
@@ -111,10 +111,10 @@ static int load_named_thread(struct thread *t, const struct history *h, struct s
 /* A copy that is being made. */
 struct copy {
     const struct thread *from;
-    size_t count; /* of the lines to copy */
+    size_t count; /* the number of the lines to copy */
     struct str session;
     struct hash_map places; /* ids -> the places of the last copied lines with them; borrowed */
-    struct hash_map ids;    /* of the copies, by place */
+    struct hash_map ids;    /* the ids of the copies, by place */
 };
 
 static int copy_line(struct copy *c, size_t i, struct buf *lines, struct err *e)

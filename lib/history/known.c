@@ -78,7 +78,7 @@ void *known_room(struct known *k, size_t n)
     return entry_at(k, k->count);
 }
 
-void known_take(struct known *k)
+void known_commit(struct known *k)
 {
     put(k, k->count++);
 }
@@ -89,7 +89,7 @@ void *known_add(struct known *k, uint64_t key)
 
     memset(entry, 0, k->entry_size);
     *entry = key;
-    known_take(k);
+    known_commit(k);
     return entry;
 }
 

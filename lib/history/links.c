@@ -66,7 +66,7 @@ static void set_name(struct buf *out, const char *repository, int number)
     buf_add_c(out, ENDING);
 }
 
-void second_name_keep(const char *copies, const char *repository, int dir, const char *path,
+void second_name_make(const char *copies, const char *repository, int dir, const char *path,
                       const struct stat *st)
 {
     struct buf name = BUF_INIT(BUF_SMALL);

@@ -27,7 +27,7 @@
 /* Links the history under a new second name. Makes the directory (0700) if it is missing. `st` is
  * the fstat of the history; nothing is done if it has another link already. Where no link is
  * possible, such as on another file system, the history is stored all the same. */
-void second_name_keep(const char *copies, const char *repository, int dir, const char *path,
+void second_name_make(const char *copies, const char *repository, int dir, const char *path,
                       const struct stat *st);
 /* Returns the path of a kept history of this repository that is another file than the one with the
  * inode `now` (0: no history exists): the repository was cloned again, or restored from a backup.

@@ -119,7 +119,7 @@ static int open_own_directory(int parent, const char *name, bool link, const cha
     return *fault ? 0 : -1;
 }
 
-/* Does the directory have these entries? 1, 0, -1. */
+/* Returns 1 if the directory has these entries, 0 if not, or -1. */
 static int has(int dir, const char *path, const char *const *names, struct err *e)
 {
     struct stat st;
@@ -215,7 +215,7 @@ static int open_git(struct git_search *s, int at, const char *name)
 }
 
 /* Looks for `.git` in the directory `tree`. */
-static int look_in(struct git_search *s, int tree, const char *tree_path)
+static int examine_dot_git(struct git_search *s, int tree, const char *tree_path)
 {
     struct git_dirs *g = s->g;
     struct stat st;
@@ -264,7 +264,7 @@ static int stop_at_repository(void *arg, int fd, const char *path)
         free(git);
         return 0;
     }
-    found = look_in(s, fd, path);
+    found = examine_dot_git(s, fd, path);
     if (found == 0 && !s->unusable)
         git_dirs_close(s->g);
     return found != 0 ? found : s->unusable != NULL;
@@ -304,7 +304,7 @@ static char *config_worktree(const struct git_dirs *g)
 
 /* Finds out whether the repository knows the work tree that leads to it: a linked worktree is
  * listed in it, and a submodule has its path. */
-static void look_back(struct git_dirs *g)
+static void check_way_back(struct git_dirs *g)
 {
     char *named = NULL, *real = NULL, *parent = NULL, *listed = NULL;
     bool linked = g->git != g->common;
@@ -358,7 +358,7 @@ static int git_dirs_open(struct git_search *s, const struct locate_from *from)
         g->common_path = real;
     }
     if (found > 0)
-        look_back(g);
+        check_way_back(g);
     return found;
 }
 
@@ -408,7 +408,7 @@ static void close_git(struct history *h)
     h->git = NULL;
 }
 
-/* Is this a linked worktree? Its pointer is in its own git directory. */
+/* Returns whether this is a linked worktree. Its pointer is in its own git directory. */
 static bool is_linked(const struct history *h)
 {
     return h->git && h->git->git != h->git->common;
@@ -416,14 +416,15 @@ static bool is_linked(const struct history *h)
 
 /* ---- trust ---- */
 
-/* Do programs of several accounts, or an archive, write there, so that a mark says whose it is? */
+/* Returns whether programs of several accounts, or an archive, write there, so that a mark says
+ * whose it is. */
 static bool has_mark(const struct history *h)
 {
     return h->dir && h->kind != HISTORY_USER;
 }
 
-/* Has the history no other name than its second one? That may be in the data directory of another
- * account. */
+/* Returns whether the history has no other name than its second one. That may be in the data
+ * directory of another account. */
 static bool has_own_names(const struct history *h, const struct stat *st)
 {
     return !has_mark(h) || st->st_nlink <= (h->kind == HISTORY_REPOSITORY ? 2 : 1);
@@ -445,7 +446,7 @@ static bool is_own_history(struct history *h, off_t *size)
     return own;
 }
 
-/* Can only the user have written the directory and the pointer in it? */
+/* Returns whether only the user can have written the directory and the pointer in it. */
 static bool is_own_dir(const struct history *h)
 {
     const char *fault =
@@ -473,8 +474,8 @@ static void read_mark(struct history *h, off_t size)
     struct err e = ERR_INIT;
     int found = mark_find(&h->mark, h->dir_fd, TRUST_OWNER, h->token_path, &e);
 
-    free(h->doubt);
-    h->doubt = found < 0 ? mem_text(err_text(&e)) : NULL;
+    free(h->trust_fault);
+    h->trust_fault = found < 0 ? mem_text(err_text(&e)) : NULL;
     h->marked = found >= MARK_OLD && h->mark.from <= size;
     h->outdated = found == MARK_OLD;
     err_release(&e);
@@ -516,7 +517,8 @@ static void set_place(struct history *h, enum history_kind kind, int fd, const c
     set_trust(h);
 }
 
-/* Has a program of this account stored something in the directory, or in what it is a copy of? */
+/* Returns whether a program of this account has stored something in the directory, or in what it is
+ * a copy of. */
 static bool is_marked_dir(int fd, const char *token_path)
 {
     struct owner_mark m = MARK_INIT;
@@ -530,7 +532,7 @@ static bool is_marked_dir(int fd, const char *token_path)
 /* Looks for `.aicoder` in the work tree, which hist-new --here made before there was a repository,
  * or another program uses. One on another file system than git's directory could not be moved, and
  * counts as another program's. */
-static void look_in_work_tree(struct history *h, bool reader)
+static void find_in_work_tree(struct history *h, bool reader)
 {
     const char *fault;
     struct stat st, own, git;
@@ -609,7 +611,7 @@ static int locate_in_repository(struct history *h, bool reader, char **unusable,
     h->dir_exists = h->dir_fd >= 0;
     if (open_pointer_place(h, e) < 0)
         return -1;
-    look_in_work_tree(h, reader);
+    find_in_work_tree(h, reader);
     if (!h->dir_exists && faccessat(h->git->common, ".", W_OK | X_OK, AT_EACCESS) < 0) {
         *unusable = sentence(h->git->common_path, "cannot be written");
         return 0;
@@ -618,9 +620,9 @@ static int locate_in_repository(struct history *h, bool reader, char **unusable,
     return 1;
 }
 
-/* For file_search_upwards: is `.aicoder` in this directory a history of the user's? Returns 1 or
+/* For file_search_upwards. Returns 1 if `.aicoder` in this directory is a history of the user, else
  * 0. */
-static int look_here(void *arg, int parent, const char *path)
+static int is_own_here(void *arg, int parent, const char *path)
 {
     struct history *h = arg;
     const char *fault;
@@ -717,7 +719,7 @@ static int locate_by_directory(struct history *h, const struct locate_from *from
     }
     /* A repository that cannot be used is not left for a directory around it. */
     if (found == 0 && !s.unusable)
-        found = file_search_upwards(from->cwd, look_here, h, e);
+        found = file_search_upwards(from->cwd, is_own_here, h, e);
     if (found == 0)
         found = locate_of_user(h, from, e);
     if (!s.unusable && s.passed)
@@ -774,7 +776,7 @@ void history_release(struct history *h)
     free(h->other);
     free(h->nowhere);
     free(h->notice);
-    free(h->doubt);
+    free(h->trust_fault);
     *h = (struct history){.dir_fd = FILE_ABSENT, .pointer_fd = FILE_ABSENT};
 }
 
@@ -788,7 +790,7 @@ struct all {
 };
 
 /* For register_each: gives the history in a directory, if the directory can be the user's. */
-static void give_registered(void *arg, const char *dir)
+static void visit_registered(void *arg, const char *dir)
 {
     const struct all *a = arg;
     struct history h;
@@ -808,7 +810,7 @@ static void give_registered(void *arg, const char *dir)
 }
 
 /* Gives the second names. Those whose repositories exist name files that were given already. */
-static void give_copies(const struct all *a)
+static void visit_second_names(const struct all *a)
 {
     char *dir = a->from->data_home ? path_join(a->from->data_home, COPIES_NAME) : NULL;
     DIR *list = dir ? opendir(dir) : NULL;
@@ -848,9 +850,9 @@ int locate_all(const struct locate_from *from, void (*found)(void *arg, struct h
         found(arg, own);
     else
         history_release(&own);
-    result = register_each(path, give_registered, &a, e);
+    result = register_each(path, visit_registered, &a, e);
     if (result == 0)
-        give_copies(&a);
+        visit_second_names(&a);
     free(path);
     return result;
 }
@@ -930,18 +932,18 @@ char *history_second_name(const struct history *h, const struct stat *st)
     return path;
 }
 
-void history_keep_copy(const struct history *h, const struct stat *st)
+void history_make_second_name(const struct history *h, const struct stat *st)
 {
     char *repository = repository_path(h);
 
     if (repository)
-        second_name_keep(h->copies, repository, h->dir_fd, h->path, st);
+        second_name_make(h->copies, repository, h->dir_fd, h->path, st);
     free(repository);
 }
 
 /* ---- the index files ---- */
 
-const char *history_index(const struct history *h)
+const char *history_index_path(const struct history *h)
 {
     return h->trusted && !h->unreadable ? h->index : NULL;
 }
@@ -1095,7 +1097,7 @@ static int make_missing(struct history *h, struct err *e)
 
 /* Takes all rights to the directory and its files from others. Failures are not reported: a file
  * system may have no modes. */
-static void take_rights(const struct history *h)
+static void close_to_others(const struct history *h)
 {
     DIR *list = file_open_dir(h->dir_fd, h->dir);
     struct dirent *entry;
@@ -1150,7 +1152,7 @@ int history_mark(struct history *h, int fd, off_t size, struct err *e)
     if (result >= 0 && !h->marked) {
         char *pointer = path_join(h->dir, POINTER_NAME);
 
-        take_rights(h);
+        close_to_others(h);
         result = remove_pointer(h->dir_fd, pointer, &why);
         history_remove_index(h);
         h->mark.from = size;

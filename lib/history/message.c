@@ -186,7 +186,7 @@ struct places {
     size_t plain; /* the fields before this one are strings known to have no escape */
 };
 
-static void note(void *ctx, struct str raw_key, struct str value)
+static void set_field(void *ctx, struct str raw_key, struct str value)
 {
     struct places *p = ctx;
     size_t f = field_of(raw_key, p->next);
@@ -204,7 +204,8 @@ static void note(void *ctx, struct str raw_key, struct str value)
  * member, or 0. */
 static size_t own_line_head(struct str line, struct str field[FIELD_CONTENT]);
 
-/* Is it JSON? Notes where the fields are when it is an object, and what else it is, if that. */
+/* Returns whether it is JSON. Notes where the fields are when it is an object, and what else it is,
+ * if that. */
 static bool check_fields(struct str text, struct str *value, struct places *places)
 {
     size_t own;
@@ -215,11 +216,11 @@ static bool check_fields(struct str text, struct str *value, struct places *plac
     own = own_line_head(text, places->field);
     if (own) {
         places->next = places->plain = FIELD_CONTENT;
-        return json_check_from(text, own, value, note, places);
+        return json_check_from(text, own, value, set_field, places);
     }
     for (size_t f = 0; f < REQUIRED_COUNT; f++)
         places->field[f] = STR_NONE;
-    return json_check_members(text, value, note, places);
+    return json_check_members(text, value, set_field, places);
 }
 
 /* Returns the defect of the five required fields from `f` on, or NULL if they are valid. */
@@ -471,7 +472,7 @@ void draft_message(struct draft *d, enum role role, struct str content)
     draft_set_text(d, FIELD_CONTENT, content);
 }
 
-/* Is every element of an array of that type? */
+/* Returns whether every element of an array is of that type. */
 static bool all_of(struct str array, enum json_type type)
 {
     struct json_iter it = json_iter(array);
@@ -598,7 +599,7 @@ static inline bool skip_literal(const char **at, const char *end, struct str tex
 
 /* Takes the rest of a string of n bytes that stand for themselves; notes all of it. Inlined, as n
  * is known. */
-static inline bool take_string(const char **at, const char *end, size_t n, struct str *value)
+static inline bool read_plain_string(const char **at, const char *end, size_t n, struct str *value)
 {
     const char *p = *at;
 
@@ -615,18 +616,19 @@ static size_t own_line_head(struct str line, struct str field[FIELD_CONTENT])
     const char *p = line.p, *end = line.p + line.n;
 
     if (!line.n || !skip_literal(&p, end, STR("{\"id\":\"")) ||
-        !take_string(&p, end, strlen("1719500000000-a1b2c3d4"), &field[FIELD_ID]) ||
+        !read_plain_string(&p, end, strlen("1719500000000-a1b2c3d4"), &field[FIELD_ID]) ||
         !skip_literal(&p, end, STR(",\"session_id\":\"")) ||
-        (!take_string(&p, end, strlen("sess_1719500000000_f0e1d2"), &field[FIELD_SESSION_ID]) &&
-         !take_string(&p, end, strlen("6f2c1f4e-8d0b-4a57-9c3e-2b7d5a9e1f00"),
-                      &field[FIELD_SESSION_ID])) ||
+        (!read_plain_string(&p, end, strlen("sess_1719500000000_f0e1d2"),
+                            &field[FIELD_SESSION_ID]) &&
+         !read_plain_string(&p, end, strlen("6f2c1f4e-8d0b-4a57-9c3e-2b7d5a9e1f00"),
+                            &field[FIELD_SESSION_ID])) ||
         !skip_literal(&p, end, STR(",\"timestamp\":\"")) ||
-        !take_string(&p, end, strlen("2024-06-27T15:00:00.000000+00:00"),
-                     &field[FIELD_TIMESTAMP]) ||
+        !read_plain_string(&p, end, strlen("2024-06-27T15:00:00.000000+00:00"),
+                           &field[FIELD_TIMESTAMP]) ||
         !skip_literal(&p, end, STR(",\"role\":\"")) ||
-        (!take_string(&p, end, strlen("user"), &field[FIELD_ROLE]) &&
-         !take_string(&p, end, strlen("assistant"), &field[FIELD_ROLE]) &&
-         !take_string(&p, end, strlen("system"), &field[FIELD_ROLE])) ||
+        (!read_plain_string(&p, end, strlen("user"), &field[FIELD_ROLE]) &&
+         !read_plain_string(&p, end, strlen("assistant"), &field[FIELD_ROLE]) &&
+         !read_plain_string(&p, end, strlen("system"), &field[FIELD_ROLE])) ||
         !skip_literal(&p, end, STR(",")))
         return 0;
     return (size_t)(p - line.p);
@@ -639,7 +641,7 @@ struct members {
     bool calls;    /* there are tool calls */
 };
 
-static void note_member(void *ctx, struct str raw_key, struct str value)
+static void set_member(void *ctx, struct str raw_key, struct str value)
 {
     static const struct str required[] = {STR("id"), STR("session_id"), STR("timestamp"),
                                           STR("role"), STR("content")};
@@ -663,7 +665,7 @@ bool own_line_check(struct str line, struct str *timestamp, struct str *content,
     const char *p = line.p + at;
 
     if (!at || !skip_literal(&p, line.p + line.n, STR("\"content\":\"")) ||
-        !json_check_from(line, at, &value, note_member, &m) || m.repeated)
+        !json_check_from(line, at, &value, set_member, &m) || m.repeated)
         return false;
     *timestamp = json_body(field[FIELD_TIMESTAMP]);
     *content = (struct str){m.content.p + 1, m.content.n - 2};

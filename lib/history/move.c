@@ -32,7 +32,7 @@ struct move {
     uint64_t moved;   /* lines */
     bool ended;       /* all lines of this history were met */
     off_t seen;       /* the other history has been read up to this offset */
-    struct scan scan; /* of this history */
+    struct scan scan; /* the scan of this history */
 };
 
 static struct line_count *count_of_line(struct move *m, struct str line)

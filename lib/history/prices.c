@@ -33,7 +33,7 @@ struct price {
 
 /* Returns the place of a currency, and adds a new one, or PRICES_UNKNOWN if the
  * text is not a code of ISO 4217. */
-static size_t take_currency(struct prices *p, struct str code)
+static size_t find_or_add_currency(struct prices *p, struct str code)
 {
     size_t i;
 
@@ -147,7 +147,7 @@ static int read_price_line(struct prices *p, struct str line, const char *where,
                            "is expected",
                            where, (int)word[n].n, word[n].p, PRICE_DECIMALS);
     }
-    price.currency = take_currency(p, word[CURRENCY]);
+    price.currency = find_or_add_currency(p, word[CURRENCY]);
     if (price.currency == PRICES_UNKNOWN)
         return err_set(e, ERR_USAGE,
                        "%s: bad currency '%.*s': three capital letters such as USD are expected",
@@ -193,7 +193,7 @@ static struct price *variant(struct variants *v, const char *tier, uint64_t abov
 }
 
 /* Takes `_above_200k_tokens` from the beginning of a key. */
-static bool take_above(struct str *key, uint64_t *above)
+static bool read_above(struct str *key, uint64_t *above)
 {
     struct str rest = *key, number;
     int64_t thousands;
@@ -218,7 +218,7 @@ static void read_rate(struct variants *v, int kind, struct str key, uint64_t abo
     struct price *price;
     struct amount a;
 
-    (void)take_above(&key, &above);
+    (void)read_above(&key, &above);
     if (str_starts(key, STR("_"))) {
         struct str name = str_skip(key, 1);
         const char *more = str_find(name, STR("_"));
@@ -228,7 +228,7 @@ static void read_rate(struct variants *v, int kind, struct str key, uint64_t abo
         key = str_skip(key, 1 + name.n);
         set_tier(tier, str_eq_c(name, "batches") ? STR("batch") : name);
     }
-    (void)take_above(&key, &above);
+    (void)read_above(&key, &above);
     price = key.n == 0 && amount_read(&a, value) && a.whole == 0 ? variant(v, tier, above) : NULL;
     if (price && a.part < PRICE_MAX)
         price->of[kind] = a.part;

@@ -34,7 +34,7 @@ struct part {
 struct rewrite {
     struct history *h;
     const struct rewriter *by;
-    struct buf name; /* of the new file; empty if no file has to be removed */
+    struct buf name; /* the name of the new file; empty if no file has to be removed */
     char *second;    /* the second name of the history (history/links.h); NULL if it has none */
     int fd;          /* the new file */
     int from;        /* the history, while lines of it are shown */
@@ -48,7 +48,7 @@ struct rewrite {
     struct buf erased;      /* lines for FILE.deleted */
     struct buf imported;    /* those of messages that were imported */
     char *owner;            /* the path of the marks */
-    struct owner_mark mark; /* of the history; inode 0 if the account has none */
+    struct owner_mark mark; /* the mark of the history; inode 0 if the account has none */
     off_t emitted;          /* bytes for the new file */
     off_t before;           /* those of lines before mark.from */
     bool kept;              /* the line that is shown */
@@ -345,28 +345,12 @@ static int mark_new(struct rewrite *r, struct err *e)
     return 0;
 }
 
-/* Puts the new file in the place of the history. The second name never names the old file
- * afterwards: that file still holds the erased messages. */
-static int rename_copy(struct rewrite *r, struct err *e)
-{
-    const struct history *h = r->h;
-    int result = r->second ? second_name_remove(h->copies, r->second, e) : 0;
-
-    if (result == 0 && file_rename(h->dir_fd, buf_c(&r->name), h->path) < 0)
-        result = rewrite_failed(r, errno, e);
-    if (result == 0)
-        buf_clear(&r->name);
-    if (r->second)
-        second_name_restore(h->copies, r->second, h->dir_fd, h->path);
-    return result;
-}
-
 static int put_in_place(struct rewrite *r, const struct append *a, struct err *e)
 {
     struct append quarantine = {.fd = -1}, deleted = {.fd = -1};
     char *deleted_path = deletions_path(r->h->path);
     off_t deleted_end = 0;
-    int result = -1;
+    int replaced, result = -1;
 
     if (system_sync(r->fd) < 0) {
         rewrite_failed(r, errno, e);
@@ -378,7 +362,17 @@ static int put_in_place(struct rewrite *r, const struct append *a, struct err *e
     /* The index may hold erased lines. It is removed before the rename, in case this program is
      * killed, and after it, in case another program has made one meanwhile. */
     history_remove_index(r->h);
-    if (mark_new(r, e) < 0 || rename_copy(r, e) < 0)
+    if (mark_new(r, e) < 0)
+        goto out;
+    /* The second name never names the old file afterwards, which still holds the erased messages. */
+    replaced = r->second ? second_name_remove(r->h->copies, r->second, e) : 0;
+    if (replaced == 0 && file_rename(r->h->dir_fd, buf_c(&r->name), r->h->path) < 0)
+        replaced = rewrite_failed(r, errno, e);
+    if (replaced == 0)
+        buf_clear(&r->name);
+    if (r->second)
+        second_name_restore(r->h->copies, r->second, r->h->dir_fd, r->h->path);
+    if (replaced < 0)
         goto out;
     history_remove_index(r->h);
     if (file_sync_dir(r->h->dir_fd, r->h->path) < 0)

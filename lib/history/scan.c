@@ -285,7 +285,7 @@ static bool holds_session(const struct scan *s, struct str text)
 
 /* A line can belong to the session if it contains the id, or an escape that could be a part of
  * it. */
-bool scan_may_give(const struct scan *s, struct str text)
+bool scan_may_match(const struct scan *s, struct str text)
 {
     if (!s->session_len || holds_session(s, text))
         return true;
@@ -325,7 +325,7 @@ int scan_message(struct scan *s, struct message *m, struct line *l, struct err *
     while ((result = scan_line(s, l, e)) > 0) {
         enum scan_verdict verdict = SCAN_NOTHING;
 
-        if (scan_may_give(s, l->text))
+        if (scan_may_match(s, l->text))
             verdict = scan_judge(l, m);
         s->bad += verdict == SCAN_BAD;
         if (verdict == SCAN_MESSAGE &&

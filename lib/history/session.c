@@ -381,40 +381,40 @@ static int choose_current(struct buf *id, const struct history *h, int64_t timeo
     return expired < 0 ? -1 : !expired;
 }
 
-int resume_choose(struct resume *r, const struct history *h, const struct resume_wish *wish,
+int resume_choose(struct resume *r, const struct history *h, const struct resume_request *request,
                   struct err *e)
 {
     int found = 0;
 
     buf_clear(&r->id);
     r->fresh = r->make_current = r->may_join = r->adopt = false;
-    r->timeout_ms = wish->timeout_ms;
-    if (h->doubt && !wish->named)
-        return err_set(e, ERR_FAILURE, "%s", h->doubt);
-    if (wish->named) {
-        if (!id_session_valid(str_of(wish->named)))
-            return err_set(e, ERR_USAGE, "'%s' is no session id", wish->named);
-        buf_add_c(&r->id, wish->named);
+    r->timeout_ms = request->timeout_ms;
+    if (h->trust_fault && !request->named)
+        return err_set(e, ERR_FAILURE, "%s", h->trust_fault);
+    if (request->named) {
+        if (!id_session_valid(str_of(request->named)))
+            return err_set(e, ERR_USAGE, "'%s' is no session id", request->named);
+        buf_add_c(&r->id, request->named);
         /* Naming a session that came with the repository is consent to continue it. */
         found = h->unreadable ? 0 : session_came(h, buf_str(&r->id), e);
         r->adopt = found > 0;
         return found < 0 ? -1 : 0;
     }
-    if (!wish->fresh) {
-        if (wish->last)
+    if (!request->fresh) {
+        if (request->last)
             found = session_last(h, &r->id, e);
         else
-            found = choose_current(&r->id, h, wish->timeout_ms, e);
+            found = choose_current(&r->id, h, request->timeout_ms, e);
         if (found < 0)
             return -1;
-        r->make_current = wish->last;
+        r->make_current = request->last;
     }
     /* Another client's id that cannot be written again does not come back by itself either. */
     if (!found || !id_session_valid(buf_str(&r->id))) {
         buf_clear(&r->id);
         id_add_session(&r->id, time_now() / 1000);
         r->fresh = r->make_current = true;
-        r->may_join = !wish->fresh;
+        r->may_join = !request->fresh;
     }
     return 0;
 }
@@ -449,7 +449,7 @@ int resume_claim(struct resume *r, struct history *h, struct err *e)
     return result < 0 ? -1 : 0;
 }
 
-int resume_settle(const struct resume *r, struct history *h, struct err *e)
+int resume_finish(const struct resume *r, struct history *h, struct err *e)
 {
     return r->make_current ? session_make_current(h, buf_str(&r->id), e) : 0;
 }

@@ -448,7 +448,7 @@ int session_index_session(struct session_index *x, uint64_t *place, struct sessi
     if (!(texts = part_bytes(x, INDEX_SESSIONS, *place, size).p))
         return -1;
     *place += size;
-    texts = session_list_keep(to, (struct str){texts, (size_t)size}).p;
+    texts = session_list_copy(to, (struct str){texts, (size_t)size}).p;
     s = session_list_add(to);
     *s = (struct session){.asked = w.asked != 0,
                           .count = w.count,
@@ -591,7 +591,7 @@ static int count_bad_line(struct session_index *x, off_t at, uint64_t *count)
         scan_line(&x->scan, &l, NULL) <= 0)
         result = -1;
     else
-        *count += scan_may_give(&x->scan, l.text);
+        *count += scan_may_match(&x->scan, l.text);
     x->scan.size = size;
     return result;
 }
@@ -632,22 +632,6 @@ static bool is_current(const struct session_index *x)
     return file_is_named(x->h->dir_fd, x->h->path, x->scan.fd);
 }
 
-/* Writes a new file from the tail, which holds all lines. It is not synced: after a power cut
- * its checksums do not match. */
-static bool write_file(const struct session_index *x, int fd)
-{
-    const uint64_t words[] = {(uint64_t)x->tail.end, (uint64_t)getpid(), (uint64_t)time_now()};
-    uint64_t salt = checksum_words(words, sizeof(words) / WORD, 0);
-    struct buf payload = BUF_INIT(SIZE_MAX);
-    bool written;
-
-    add_payload(&payload, &x->tail);
-    written = x->tail.end > 0 && write_blocks(fd, buf_str(&payload), salt) &&
-              write_preamble(x, fd, salt) == 0 && is_current(x);
-    buf_release(&payload);
-    return written;
-}
-
 /* Reads what the file does not cover. */
 static int read_tail(struct session_index *x)
 {
@@ -660,8 +644,8 @@ static int read_tail(struct session_index *x)
                                                              .exact = true});
 }
 
-/* Reads the whole history, and makes a new file of it. Returns 0; 1 if a new file cannot be made
- * now, and nothing was read; -1. */
+/* Reads the whole history, and makes a new file of it, which is not synced: after a power cut its
+ * checksums do not match. Returns 0; 1 if a new file cannot be made now, and nothing was read; -1. */
 static int make_index(struct session_index *x)
 {
     char *name = path_with_suffix(x->h->index, HISTORY_INDEX_MAKING);
@@ -669,9 +653,21 @@ static int make_index(struct session_index *x)
     bool made, ours;
 
     if (fd >= 0) {
+        struct buf payload = BUF_INIT(SIZE_MAX);
+
         drop_file(x);
         result = read_tail(x);
-        made = result == 0 && write_file(x, fd);
+        made = result == 0 && x->tail.end > 0;
+        if (made) {
+            const uint64_t words[] = {(uint64_t)x->tail.end, (uint64_t)getpid(),
+                                      (uint64_t)time_now()};
+            uint64_t salt = checksum_words(words, sizeof(words) / WORD, 0);
+
+            add_payload(&payload, &x->tail);
+            made = write_blocks(fd, buf_str(&payload), salt) && write_preamble(x, fd, salt) == 0 &&
+                   is_current(x);
+        }
+        buf_release(&payload);
         /* If it was removed meanwhile, a file of that name belongs to another program. */
         ours = file_is_named(x->h->dir_fd, name, fd);
         if (ours && !(made && file_rename(x->h->dir_fd, name, x->h->index) == 0))
@@ -700,7 +696,7 @@ static bool open_valid(struct session_index *x)
 {
     int reason = 0, grown;
 
-    x->fd = open_index_file(x->h->dir_fd, history_index(x->h), &reason);
+    x->fd = open_index_file(x->h->dir_fd, history_index_path(x->h), &reason);
     if (x->fd < 0)
         return reason == ENOENT;
     grown = compare_preamble(x);
@@ -726,7 +722,7 @@ bool session_index_open(struct session_index *x, const struct history *h)
 {
     int result;
 
-    if (!history_index(h) || !open_history(x, h))
+    if (!history_index_path(h) || !open_history(x, h))
         return false;
     if (x->scan.fd < 0 || x->scan.size < SESSION_INDEX_LEAST || fstat(x->scan.fd, &x->st) < 0 ||
         x->st.st_uid != geteuid() || !open_valid(x))
@@ -763,7 +759,7 @@ bool session_index_is_wrong(const struct history *h)
     struct str rest = STR_NONE;
     bool wrong = false;
 
-    if (!history_index(h) || !open_history(&x, h))
+    if (!history_index_path(h) || !open_history(&x, h))
         return false;
     if (x.scan.fd >= 0 && open_valid(&x) && x.fd >= 0) {
         r = (struct table_read){.scan = &x.scan, .to = (off_t)x.header.covered};
@@ -786,7 +782,7 @@ bool session_index_is_wrong(const struct history *h)
 
 bool session_index_blocked(const struct history *h, bool *removable)
 {
-    const char *path = history_index(h);
+    const char *path = history_index_path(h);
     struct stat st;
     int reason = 0, fd = path ? open_index_file(h->dir_fd, path, &reason) : -1;
 

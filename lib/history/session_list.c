@@ -6,26 +6,26 @@
 #include "history/session_index.h"
 #include "history/trust.h"
 
-struct list_wish {
+struct list_request {
     struct str text; /* what the ids begin or end with */
     bool whole;      /* it is the whole id */
     bool titles;     /* sessions without a message are listed, too */
     size_t limit;
 };
 
-static bool wants_any(const struct list_wish *wish)
+static bool wants_any(const struct list_request *request)
 {
-    return wish->text.n == 0 && !wish->whole;
+    return request->text.n == 0 && !request->whole;
 }
 
 /* How an id fits a text. */
 enum fit { FIT_NONE, FIT_END, FIT_BEGIN };
 
-static enum fit fit_of(const struct list_wish *wish, struct str id)
+static enum fit fit_of(const struct list_request *request, struct str id)
 {
-    struct str text = wish->text;
+    struct str text = request->text;
 
-    if (wish->whole)
+    if (request->whole)
         return str_eq(id, text) ? FIT_BEGIN : FIT_NONE;
     if (str_starts(id, text))
         return FIT_BEGIN;
@@ -43,7 +43,7 @@ struct fitting {
  * too. */
 struct lookup {
     const struct session_table *tail;
-    const struct list_wish *wish;
+    const struct list_request *request;
     struct fitting *named; /* not in the tail; not used if any id fits */
     size_t count, cap;
     uint64_t *recent; /* for each session of the tail its place + 1, or 0 */
@@ -53,18 +53,18 @@ struct lookup {
 static bool match_id(void *arg, struct str id, uint64_t place)
 {
     struct lookup *u = arg;
-    enum fit fit = fit_of(u->wish, id);
+    enum fit fit = fit_of(u->request, id);
     size_t number;
 
     if (fit == FIT_NONE)
         return false;
     if (u->tail->list.count > 0 && session_table_find(u->tail, id, &number)) {
         u->recent[number] = place + 1;
-    } else if (!wants_any(u->wish)) {
+    } else if (!wants_any(u->request)) {
         u->named = mem_grow(u->named, &u->cap, u->count + 1, sizeof(*u->named));
         u->named[u->count++] = (struct fitting){place, fit};
     }
-    return u->wish->whole;
+    return u->request->whole;
 }
 
 /* Adds the sessions of the tail, with what the index has of them. Returns 0 or -1. */
@@ -76,7 +76,7 @@ static int add_recent(struct session_list *l, struct session_index *x, const str
     for (size_t i = 0; i < tail->count; i++) {
         uint64_t place = u->recent[i] - 1;
 
-        if (fit_of(u->wish, tail->at[i].id) != fit)
+        if (fit_of(u->request, tail->at[i].id) != fit)
             continue;
         if (u->recent[i] == 0)
             *session_list_add(l) = tail->at[i];
@@ -84,7 +84,7 @@ static int add_recent(struct session_list *l, struct session_index *x, const str
             session_add_later(l, &l->at[l->count - 1], &tail->at[i]);
         else
             return -1;
-        l->count -= !u->wish->titles && l->at[l->count - 1].count == 0;
+        l->count -= !u->request->titles && l->at[l->count - 1].count == 0;
     }
     return 0;
 }
@@ -93,12 +93,12 @@ static int add_recent(struct session_list *l, struct session_index *x, const str
 static int add_others(struct session_list *l, struct session_index *x, const struct lookup *u,
                       enum fit fit)
 {
-    bool all = wants_any(u->wish);
+    bool all = wants_any(u->request);
     size_t before = l->count, number;
     uint64_t place = 0;
     int more = 1;
 
-    for (size_t i = 0; l->count - before < u->wish->limit && (all || i < u->count); i++) {
+    for (size_t i = 0; l->count - before < u->request->limit && (all || i < u->count); i++) {
         if (!all && u->named[i].fit != fit)
             continue;
         if (!all)
@@ -110,18 +110,19 @@ static int add_others(struct session_list *l, struct session_index *x, const str
         const struct session *s = &l->at[l->count - 1];
 
         l->count -=
-            (!u->wish->titles && s->count == 0) || session_table_find(u->tail, s->id, &number);
+            (!u->request->titles && s->count == 0) || session_table_find(u->tail, s->id, &number);
     }
     return more < 0 ? -1 : 0;
 }
 
-static int list_index(struct session_list *l, struct session_index *x, const struct list_wish *wish)
+static int list_index(struct session_list *l, struct session_index *x,
+                      const struct list_request *request)
 {
     struct session_list *tail = &x->tail.list;
-    struct lookup u = {&x->tail, wish, .recent = mem_zalloc(tail->count * sizeof(*u.recent))};
+    struct lookup u = {&x->tail, request, .recent = mem_zalloc(tail->count * sizeof(*u.recent))};
     int result = 0;
 
-    if (!wants_any(wish) || tail->count > 0)
+    if (!wants_any(request) || tail->count > 0)
         result = session_index_each_id(x, match_id, &u);
     for (enum fit fit = FIT_BEGIN; fit > FIT_NONE && result == 0 && l->count == 0; fit--) {
         result = add_recent(l, x, &u, fit);
@@ -130,8 +131,8 @@ static int list_index(struct session_list *l, struct session_index *x, const str
     }
     if (tail->count > 0 && l->count > 0)
         qsort(l->at, l->count, sizeof(*l->at), session_compare);
-    if (l->count > wish->limit)
-        l->count = wish->limit;
+    if (l->count > request->limit)
+        l->count = request->limit;
     free(u.named);
     free(u.recent);
     l->bad_lines = tail->bad_lines + x->header.bad;
@@ -154,8 +155,8 @@ static void mark_came(struct session_list *l, const struct history *h)
 /* ---- lists ---- */
 
 /* Lists sessions by reading the whole history. */
-static int list_file(struct session_list *l, const struct history *h, const struct list_wish *wish,
-                     struct err *e)
+static int list_file(struct session_list *l, const struct history *h,
+                     const struct list_request *request, struct err *e)
 {
     struct session_index none = {.fd = -1};
     int result;
@@ -169,21 +170,21 @@ static int list_file(struct session_list *l, const struct history *h, const stru
     result = session_table_read_all(&none.tail, &none.scan, h->cancel, e);
     scan_close(&none.scan);
     if (result == 0)
-        result = list_index(l, &none, wish);
+        result = list_index(l, &none, request);
     if (result == 0)
         mark_came(l, h);
     session_table_release(&none.tail);
     return result;
 }
 
-static int list(struct session_list *l, const struct history *h, const struct list_wish *wish,
+static int list(struct session_list *l, const struct history *h, const struct list_request *request,
                 struct err *e)
 {
     struct session_index x;
 
     *l = (struct session_list){0};
     if (session_index_open(&x, h)) {
-        if (list_index(l, &x, wish) == 0) {
+        if (list_index(l, &x, request) == 0) {
             session_index_close(&x);
             mark_came(l, h);
             return 0;
@@ -191,31 +192,32 @@ static int list(struct session_list *l, const struct history *h, const struct li
         session_list_release(l);
         session_index_discard(&x);
     }
-    return list_file(l, h, wish, e);
+    return list_file(l, h, request, e);
 }
 
 int session_list_load(struct session_list *l, const struct history *h, struct err *e)
 {
-    return list_file(l, h, &(struct list_wish){.limit = SIZE_MAX, .titles = true}, e);
+    return list_file(l, h, &(struct list_request){.limit = SIZE_MAX, .titles = true}, e);
 }
 
 int session_list_named(struct session_list *l, const struct history *h, struct str text,
                        size_t limit, struct err *e)
 {
-    return list(l, h, &(struct list_wish){.text = text, .limit = limit}, e);
+    return list(l, h, &(struct list_request){.text = text, .limit = limit}, e);
 }
 
 int session_list_newest(struct session_list *l, const struct history *h, size_t limit,
                         struct err *e)
 {
-    return list(l, h, &(struct list_wish){.limit = limit}, e);
+    return list(l, h, &(struct list_request){.limit = limit}, e);
 }
 
 int session_list_find(struct session_list *l, const struct history *h, struct str id, struct err *e)
 {
-    const struct list_wish wish = {.text = id, .whole = true, .titles = true, .limit = SIZE_MAX};
+    const struct list_request request = {
+        .text = id, .whole = true, .titles = true, .limit = SIZE_MAX};
 
-    return list(l, h, &wish, e) < 0 ? -1 : l->count > 0;
+    return list(l, h, &request, e) < 0 ? -1 : l->count > 0;
 }
 
 int session_title(const struct history *h, struct str id, struct buf *title, struct buf *set,

@@ -41,8 +41,8 @@ void session_set_titles(struct session_list *l, struct session *s, const struct 
     struct buf set = BUF_INIT(SIZE_MAX);
 
     titles_write(t, &set);
-    s->title = session_list_keep(l, title ? title->text : STR(""));
-    s->title_set = session_list_keep(l, buf_str(&set));
+    s->title = session_list_copy(l, title ? title->text : STR(""));
+    s->title_set = session_list_copy(l, buf_str(&set));
     buf_release(&set);
 }
 
@@ -107,7 +107,7 @@ char *session_list_own(struct session_list *l, char *block)
     return block;
 }
 
-struct str session_list_keep(struct session_list *l, struct str text)
+struct str session_list_copy(struct session_list *l, struct str text)
 {
     char *to;
 

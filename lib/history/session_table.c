@@ -59,7 +59,7 @@ static struct session *table_session(struct session_table *t, struct str id)
     if (known)
         return &t->list.at[number];
     s = session_list_add(&t->list);
-    s->id = session_list_keep(&t->list, id);
+    s->id = session_list_copy(&t->list, id);
     hash_map_set(&t->numbers, s->id, t->list.count - 1);
     return s;
 }
@@ -69,17 +69,17 @@ static struct session *table_session(struct session_table *t, struct str id)
 static void set_last_used(struct session_table *t, struct session *s, struct str time)
 {
     if (time.n == 0 || s->last_used.n != time.n)
-        s->last_used = session_list_keep(&t->list, time);
+        s->last_used = session_list_copy(&t->list, time);
     else
         /* NOLINTNEXTLINE(performance-no-int-to-ptr): only takes the const away */
         memcpy((char *)(uintptr_t)s->last_used.p, time.p, time.n);
 }
 
 /* Copies a text that is not the one from before. */
-static void keep_new(struct session_table *t, struct str *text, struct str before)
+static void copy_new_text(struct session_table *t, struct str *text, struct str before)
 {
     if (text->p != before.p)
-        *text = session_list_keep(&t->list, *text);
+        *text = session_list_copy(&t->list, *text);
 }
 
 /* Adds a session of lines that come after those of the table. Only texts that count are copied: in
@@ -93,11 +93,11 @@ static size_t join_session(struct session_table *t, const struct session *from)
     else
         session_add_later(&t->list, s, from);
     s->id = before.id;
-    keep_new(t, &s->preview, before.preview);
-    keep_new(t, &s->title, before.title);
-    keep_new(t, &s->title_set, before.title_set);
-    keep_new(t, &s->first_role, before.first_role);
-    keep_new(t, &s->created_at, before.created_at);
+    copy_new_text(t, &s->preview, before.preview);
+    copy_new_text(t, &s->title, before.title);
+    copy_new_text(t, &s->title_set, before.title_set);
+    copy_new_text(t, &s->first_role, before.first_role);
+    copy_new_text(t, &s->created_at, before.created_at);
     if (s->last_used.p != before.last_used.p) {
         s->last_used = before.last_used;
         set_last_used(t, s, from->last_used);
@@ -137,7 +137,7 @@ static void preview_message(struct session_table *t, struct session *s, const st
     preview = message_preview(m, &t->scratch);
     asked = m->role == ROLE_USER && str_trim(preview).n > 0;
     if (s->count == 0 || asked) {
-        s->preview = session_list_keep(&t->list, preview);
+        s->preview = session_list_copy(&t->list, preview);
         s->asked = asked;
     }
 }
@@ -145,7 +145,7 @@ static void preview_message(struct session_table *t, struct session *s, const st
 static void add_title(struct session_table *t, size_t owner, struct str line)
 {
     t->titles = mem_grow(t->titles, &t->title_cap, t->title_count + 1, sizeof(*t->titles));
-    t->titles[t->title_count++] = (struct title_line){owner, session_list_keep(&t->list, line)};
+    t->titles[t->title_count++] = (struct title_line){owner, session_list_copy(&t->list, line)};
 }
 
 /* Adds the line of a message from `at` to `end`. */
@@ -157,13 +157,13 @@ static void add_message(struct session_table *t, const struct message *m, int64_
 
     if (first) {
         s->first_line = at;
-        s->created_at = session_list_keep(&t->list, m->timestamp);
+        s->created_at = session_list_copy(&t->list, m->timestamp);
         s->created = time;
         s->used = LINE_OLDEST;
-        s->preview = s->title = s->title_set = session_list_keep(&t->list, STR(""));
+        s->preview = s->title = s->title_set = session_list_copy(&t->list, STR(""));
     }
     if (first || (s->count == 0 && !is_title))
-        s->first_role = session_list_keep(&t->list, m->role_text);
+        s->first_role = session_list_copy(&t->list, m->role_text);
     if (is_title)
         add_title(t, (size_t)(s - t->list.at), m->line);
     else
@@ -188,25 +188,19 @@ static struct time_block *add_block(struct time_blocks *b)
     return &b->at[b->count++];
 }
 
-/* Returns the block of a line that begins at that offset. */
-static struct time_block *block_of(struct session_table *t, off_t at)
+static void add_line(struct session_table *t, struct message *m, const struct line *l, off_t end)
 {
+    enum scan_verdict verdict = scan_judge(l, m);
     struct time_blocks *b = &t->blocks;
+    struct time_block *block;
 
-    if (b->count == 0 || at - b->at[b->count - 1].from >= TIME_BLOCK)
-        *add_block(b) = (struct time_block){.from = at,
+    if (b->count == 0 || l->at - b->at[b->count - 1].from >= TIME_BLOCK)
+        *add_block(b) = (struct time_block){.from = l->at,
                                             .earliest = INT64_MAX,
                                             .latest = LINE_OLDEST,
                                             .before = t->clock.latest,
                                             .ascending = true};
-    return &b->at[b->count - 1];
-}
-
-static void add_line(struct session_table *t, struct message *m, const struct line *l, off_t end)
-{
-    enum scan_verdict verdict = scan_judge(l, m);
-    struct time_block *block = block_of(t, l->at);
-
+    block = &b->at[b->count - 1];
     block->to = end;
     if (verdict == SCAN_MESSAGE) {
         int64_t time = line_clock_time(&t->clock, m->timestamp);
@@ -261,7 +255,7 @@ static int by_owner(const void *a, const void *b)
 }
 
 /* Gives each session its title, once all lines have been added. */
-static void settle_titles(struct session_table *t)
+static void choose_titles(struct session_table *t)
 {
     struct message m = MESSAGE_INIT;
     size_t owner;
@@ -287,119 +281,101 @@ struct piece {
     struct session_table table;
     struct scan scan;
     off_t from, end;
-    struct err err;
-    int result; /* 1, or -1 with `err` set */
 };
 
 struct reading {
     const struct table_read *r;
-    struct scan scan; /* of all that is read */
-    off_t next;       /* where the next piece begins */
-    int64_t now;      /* line_clock.now */
-    size_t threads;
-    struct piece pieces[THREAD_POOL_AHEAD(THREAD_POOL_MAX)]; /* by number */
+    struct session_table *table; /* gets all lines */
+    struct scan scan;            /* the scan of all that is read */
+    off_t next;                  /* where the next piece begins */
+    struct piece pieces[THREAD_POOL_SLOTS];
 };
 
-static struct piece *piece_of(struct reading *g, size_t number)
-{
-    return &g->pieces[number % THREAD_POOL_AHEAD(g->threads)];
-}
-
-static bool begin_piece(void *ctx, size_t number)
+static int begin_piece(void *ctx, size_t slot, struct err *e)
 {
     struct reading *g = ctx;
-    struct piece *p = piece_of(g, number);
+    struct piece *p = &g->pieces[slot];
+    int result;
 
     if (thread_pool_cancelled(g->r->cancel))
-        return false;
-    *p = (struct piece){.err = ERR_INIT};
-    session_table_init(&p->table, g->now);
+        return 0;
+    session_table_init(&p->table, g->table->clock.now);
     p->from = g->next;
-    p->result = scan_split(&g->scan, &g->next, (off_t)PIECE, &p->scan, &p->err);
+    result = scan_split(&g->scan, &g->next, (off_t)PIECE, &p->scan, e);
     p->end = g->next;
-    return p->result != 0;
+    return result;
 }
 
-static void read_piece_lines(const struct reading *g, struct piece *p)
+static int read_piece(void *ctx, size_t slot, size_t thread, struct err *e)
 {
+    struct reading *g = ctx;
+    struct piece *p = &g->pieces[slot];
     struct message m = MESSAGE_INIT;
     struct line l;
     int more;
 
+    (void)thread;
     if (p->scan.block_size > BLOCK)
         p->scan.block_size = BLOCK;
-    while ((more = scan_line(&p->scan, &l, &p->err)) > 0 && l.terminated)
+    while ((more = scan_line(&p->scan, &l, e)) > 0 && l.terminated)
         add_line(&p->table, &m, &l, scan_offset(&p->scan));
-    if (more < 0 || (g->r->exact && p->scan.size < p->end))
-        p->result = -1;
+    if (g->r->exact && p->scan.size < p->end)
+        more = -1;
     message_release(&m);
     scan_close(&p->scan);
-}
-
-static void read_piece(void *ctx, size_t number, size_t thread)
-{
-    struct reading *g = ctx;
-    struct piece *p = piece_of(g, number);
-
-    (void)thread;
-    if (p->result > 0)
-        read_piece_lines(g, p);
+    return more < 0 ? -1 : 0;
 }
 
 /* Adds a piece that was read. It is read again if a clock was wrong in it, and times depend on the
  * lines before it. */
-static int join_piece(struct session_table *t, const struct reading *g, struct piece *p)
+static int join_piece(void *ctx, size_t slot, struct err *e)
 {
+    struct reading *g = ctx;
     const struct table_read *r = g->r;
+    struct piece *p = &g->pieces[slot];
     off_t size = r->to - r->from;
 
-    if (p->result > 0 && p->table.clock.borrowed < t->clock.latest) {
+    if (p->table.clock.borrowed < g->table->clock.latest) {
         session_table_release(&p->table);
-        session_table_init(&p->table, g->now);
-        p->table.clock.latest = t->clock.latest;
+        session_table_init(&p->table, g->table->clock.now);
+        p->table.clock.latest = g->table->clock.latest;
         scan_share(&p->scan, &g->scan, p->from, p->end);
-        read_piece_lines(g, p);
+        if (read_piece(g, slot, 0, e) < 0)
+            return -1;
     }
-    if (p->result > 0)
-        join_tables(t, &p->table);
-    else if (r->e)
-        err_set(r->e, p->err.kind, "%s", err_text(&p->err));
+    join_tables(g->table, &p->table);
     session_table_release(&p->table);
     if (r->scan->work && size > (off_t)PIECE)
         r->scan->work(
             &(struct task){r->scan->task, NULL, (uint64_t)(p->end - r->from), (uint64_t)size});
-    return p->result < 0 ? -1 : 0;
+    return 0;
 }
 
 int session_table_read(struct session_table *t, const struct table_read *r)
 {
     struct reading *g = mem_zalloc(sizeof(*g));
-    struct thread_pool *pool;
-    size_t number;
-    int result = 0;
+    int result;
 
     g->r = r;
-    g->now = t->clock.now;
+    g->table = t;
     g->next = r->from;
-    g->threads = thread_pool_size();
     scan_share(&g->scan, r->scan, r->from, r->to);
     if (t->end < r->from)
         t->end = r->from;
-    pool = thread_pool_new(&(struct thread_pool_work){g->threads, g, begin_piece, read_piece});
-    if (r->to - r->from >= HELPED)
-        thread_pool_help(pool);
-    while (result == 0 && thread_pool_next(pool, &number))
-        result = join_piece(t, g, piece_of(g, number));
-    thread_pool_free(pool);
+    result = thread_pool_run(&(struct thread_pool_job){.threads = thread_pool_size(),
+                                                       .alone = r->to - r->from < HELPED,
+                                                       .ctx = g,
+                                                       .begin = begin_piece,
+                                                       .work = read_piece,
+                                                       .join = join_piece},
+                             r->e);
     if (thread_pool_cancelled(r->cancel))
         result = -1;
-    for (size_t i = 0; i < THREAD_POOL_AHEAD(g->threads); i++) {
+    for (size_t i = 0; i < THREAD_POOL_SLOTS; i++)
         session_table_release(&g->pieces[i].table);
-        err_release(&g->pieces[i].err);
-    }
     scan_close(&g->scan);
     free(g);
-    settle_titles(t);
+    choose_titles(t);
     if (r->scan->work && r->to - r->from > (off_t)PIECE)
         r->scan->work(NULL);
     return result;
@@ -421,7 +397,7 @@ int session_table_read_torn(struct session_table *t, const struct scan *s, off_t
 
         add_line(t, &m, &l, size);
         if (t->title_count > titles)
-            settle_titles(t);
+            choose_titles(t);
     }
     message_release(&m);
     scan_close(&last);

@@ -53,7 +53,7 @@ void session_table_release(struct session_table *t);
 
 /* What session_table_read reads. */
 struct table_read {
-    const struct scan *scan;   /* of the history; its `work` is reported to */
+    const struct scan *scan;   /* the scan of the history; its `work` is reported to */
     off_t from, to;            /* `from` is the beginning of a line */
     bool exact;                /* fail if the file becomes shorter than `to` */
     const atomic_bool *cancel; /* stops the reading once it is true; NULL: never */

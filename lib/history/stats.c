@@ -44,10 +44,10 @@ static void add_time_key(struct buf *out, enum stats_by by, int64_t day)
         return;
     if (by == STATS_WEEK && strftime(week, sizeof week, "%G-W%V", &tm) > 0)
         buf_add_c(out, week);
-    else if (by != STATS_WEEK)
+    else if (by == STATS_DAY)
+        buf_addf(out, "%04d-%02d-%02d", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday);
+    else if (by == STATS_MONTH)
         buf_addf(out, "%04d-%02d", tm.tm_year + 1900, tm.tm_mon + 1);
-    if (by == STATS_DAY)
-        buf_addf(out, "-%02d", tm.tm_mday);
 }
 
 /* Returns the place of the row with that key, made if it is missing. Messages without a key share a
@@ -164,7 +164,7 @@ static struct stats_count count_of(struct stats *s, const struct message *m, siz
 }
 
 /* Finds out the cost of an answer. */
-static void take_cost(struct prices *p, const struct message *m, struct facts *f)
+static void set_cost(struct prices *p, const struct message *m, struct facts *f)
 {
     struct buf provider = BUF_INIT(BUF_LINE), model = BUF_INIT(BUF_LINE);
     struct cost cost;
@@ -273,7 +273,7 @@ static void stats_add(struct stats *s, const struct message *m)
     f.count = count_of(s, m, f.session);
     s->total.sessions = s->sessions.count;
     if (s->prices && f.count.answers > 0)
-        take_cost(s->prices, m, &f);
+        set_cost(s->prices, m, &f);
     sum_count(&s->total, &f.count);
     sum_cost(&s->total_costs, &f);
     if (time_parse_iso(m->timestamp, &us)) {
@@ -298,10 +298,14 @@ static void add_to_all(struct stats *s, const struct message *m)
  * those. */
 static bool is_of_earlier(struct stats *s, const struct message *m, size_t before)
 {
-    uint64_t hash = hash64(m->id, hash64(m->session_id, 0));
-    struct str key = {(const char *)&hash, sizeof hash};
+    struct str key;
+    uint64_t hash;
 
-    return s->several && hash_map_number(&s->lines, &key) < before;
+    if (!s->several)
+        return false;
+    hash = hash64(m->id, hash64(m->session_id, 0));
+    key = (struct str){(const char *)&hash, sizeof hash};
+    return hash_map_number(&s->lines, &key) < before;
 }
 
 /* ---- reading ---- */

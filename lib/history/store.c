@@ -54,7 +54,7 @@ static void set_id(struct draft *d, struct str tail, struct str lines)
     buf_release(&id);
 }
 
-/* Is it one word, so that it can be an argument and an item of a list? */
+/* Returns whether it is one word, so that it can be an argument and an item of a list. */
 static bool is_word(struct str text)
 {
     bool word = text.n > 0;
@@ -159,7 +159,7 @@ struct batch {
     struct draft *drafts;
     const struct missing *missing;
     size_t count;
-    struct buf tail; /* of the file */
+    struct buf tail; /* the tail of the file */
 };
 
 /* Under the lock, so that neither an id comes twice nor the times run against the lines. */
@@ -181,8 +181,8 @@ static int format_lines(void *arg, off_t at, struct buf *lines, struct err *e)
 
 /* ---- the lock ---- */
 
-/* Does the text begin as a line that these programs write? With `torn` its end may be anywhere in
- * that beginning, otherwise only after the first key. */
+/* Returns whether the text begins as a line that these programs write. With `torn` its end may be
+ * anywhere in that beginning, otherwise only after the first key. */
 static bool begins_as_line(struct str text, bool torn)
 {
     const struct str first = STR("{\"id\":\""), second = STR("\",\"session_id\":\"");
@@ -343,11 +343,11 @@ static void finish_write(struct store_write *w)
     struct stat st;
 
     if (w->result == 0 && w->any)
-        w->result = append_settle(&w->a, h->sync, &w->e);
+        w->result = append_finish(&w->a, h->sync, &w->e);
     if (w->result == 0 && w->any) {
         /* Links a history that has no second name yet. */
         if (h->kind == HISTORY_REPOSITORY && fstat(w->a.fd, &st) == 0)
-            history_keep_copy(h, &st);
+            history_make_second_name(h, &st);
         (void)file_sweep(h->dir_fd, h->path, !h->dir, true, NULL);
     }
     if (w->result == 0)
@@ -393,7 +393,7 @@ static bool begin_write(struct store_write *w, store_lines_fn *fill, void *arg, 
 }
 
 /* Moves the error of a write to *e. Returns its result. */
-static int take_result(struct store_write *w, struct err *e)
+static int finish_result(struct store_write *w, struct err *e)
 {
     if (w->result < 0 && e) {
         err_release(e);
@@ -412,7 +412,7 @@ int store_append_lines(struct history *h, store_lines_fn *make, void *arg, struc
     if (begin_write(&w, make, arg, &tail))
         finish_write(&w);
     buf_release(&tail);
-    return take_result(&w, e);
+    return finish_result(&w, e);
 }
 
 static struct store_write *begin_drafts(struct history *h, struct draft *drafts, size_t count,
@@ -450,7 +450,7 @@ int store_append_end(struct store_write *w, struct err *e)
         if (w->missing[i].timestamp)
             buf_clear(&w->drafts[i].field[FIELD_TIMESTAMP]);
     }
-    result = take_result(w, e);
+    result = finish_result(w, e);
     free(w->missing);
     free(w);
     return result;

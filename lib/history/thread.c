@@ -13,7 +13,7 @@
 #include "history/session_index.h"
 
 /* Keeps memory that lines are in. */
-static char *keep_block(struct thread *t, char *block)
+static char *own_block(struct thread *t, char *block)
 {
     t->blocks = mem_grow(t->blocks, &t->blocks_cap, t->blocks_count + 1, sizeof(char *));
     t->blocks[t->blocks_count++] = block;
@@ -30,7 +30,7 @@ static bool add_kept(struct thread *t, struct str line)
 
 bool thread_add(struct thread *t, struct str line)
 {
-    return add_kept(t, (struct str){keep_block(t, mem_copy(line.p, line.n)), line.n});
+    return add_kept(t, (struct str){own_block(t, mem_copy(line.p, line.n)), line.n});
 }
 
 /* ---- dropping lines ---- */
@@ -43,7 +43,7 @@ struct state {
 
 /* Takes in what the next older line says. Returns whether the line itself belongs to the thread: it
  * is no title, no later line names it in `replaces`, and no reset comes after it. */
-static bool stands(struct state *s, const struct message *m)
+static bool line_counts(struct state *s, const struct message *m)
 {
     bool out = s->reset || hash_map_find(&s->replaced, m->id);
     struct json_iter it = json_iter(m->field[FIELD_REPLACES]);
@@ -144,7 +144,7 @@ static size_t *find_places(const struct message *line, size_t count, size_t *lef
     struct state s = {0};
 
     for (size_t i = count; i-- > 0;)
-        place[i] = stands(&s, &line[i]) ? 0 : DROPPED;
+        place[i] = line_counts(&s, &line[i]) ? 0 : DROPPED;
     for (size_t i = 0; i < count; i++)
         if (place[order[i]] != DROPPED)
             place[order[i]] = turn_of(&line[order[i]], &prompts, &turns, &scratch);
@@ -173,7 +173,7 @@ static void truncate_thread(struct thread *t, size_t count)
         message_release(&t->at[--t->count]);
 }
 
-void thread_settle(struct thread *t)
+void thread_finish(struct thread *t)
 {
     const struct message *title = titles_find_line(t->at, t->count);
     size_t left, *place = find_places(t->at, t->count, &left);
@@ -206,13 +206,13 @@ void thread_turn_back(struct thread *t, size_t place)
 
     /* The line belongs to the thread until a later one resets the session or replaces it. */
     for (; end < t->count; end++) {
-        (void)stands(&s, &t->at[end]);
+        (void)line_counts(&s, &t->at[end]);
         if (s.reset || hash_map_find(&s.replaced, t->at[place].id))
             break;
     }
     hash_map_release(&s.replaced);
     truncate_thread(t, end);
-    thread_settle(t);
+    thread_finish(t);
 }
 
 void thread_release(struct thread *t)
@@ -242,7 +242,7 @@ static bool read_by_index(struct thread *t, struct session_index *x, struct str 
 
     for (size_t i = 0; i < lines.count; i++)
         size += (size_t)(lines.at[i].to - lines.at[i].from);
-    text = keep_block(t, mem_resize(NULL, size + 1, 1));
+    text = own_block(t, mem_resize(NULL, size + 1, 1));
     for (size_t i = 0; right && i < lines.count; i++) {
         size_t n = (size_t)(lines.at[i].to - lines.at[i].from);
 
@@ -299,14 +299,14 @@ int thread_find(struct thread *t, const struct history *h, struct str session_id
     }
     t->all = t->count;
     if (!raw)
-        thread_settle(t);
+        thread_finish(t);
     return 0;
 }
 
 /* ---- news from other machines ---- */
 
 int thread_find_news(struct thread_news *n, const struct history *h, struct str session_id,
-                     struct str mark, const struct hash_map *own, struct err *e)
+                     struct str mark, const struct hash_map *own)
 {
     struct message m = MESSAGE_INIT;
     struct session_lines lines = {0};
@@ -319,17 +319,17 @@ int thread_find_news(struct thread_news *n, const struct history *h, struct str 
     if (indexed && session_index_lines(&x, session_id, &lines) == 0)
         scan_share(&s, &x.scan, 0, lines.count > 0 ? lines.at[lines.count - 1].to : 0);
     else
-        more = scan_open(&s, h->dir_fd, h->path, e);
+        more = scan_open(&s, h->dir_fd, h->path, NULL);
     free(lines.at);
     if (more == 0) {
         scan_only(&s, session_id);
-        more = scan_find(&s, &mark, 1, &m, e);
+        more = scan_find(&s, &mark, 1, &m, NULL);
         found = more > 0;
         if (found)
             buf_set(&n->newest, m.id);
         else if (more == 0)
             scan_from(&s, 0);
-        while (more >= 0 && (more = scan_message(&s, &m, NULL, e)) > 0) {
+        while (more >= 0 && (more = scan_message(&s, &m, NULL, NULL)) > 0) {
             buf_set(&n->newest, m.id);
             if (!found || hash_map_find(own, m.id))
                 continue;

@@ -190,7 +190,7 @@ static void format_mark(const struct owner_mark *m, struct str token, struct buf
     buf_release(&mac);
 }
 
-/* Is the line one that the owner of the token wrote? */
+/* Returns whether the owner of the token wrote the line. */
 static bool is_own_line(struct str line, struct str token)
 {
     struct buf mac = BUF_INIT(BUF_SMALL);
@@ -275,7 +275,7 @@ int mark_find(struct owner_mark *m, int dir, const char *owner_path, const char 
 }
 
 /* Adds the lines of other accounts, as many as there is room for. */
-static void keep_others(int dir, const char *path, struct str token, struct buf *out)
+static void add_other_accounts(int dir, const char *path, struct str token, struct buf *out)
 {
     struct buf text = BUF_INIT(OWNER_MAX), others = BUF_INIT(OWNER_MAX);
     struct str rest;
@@ -306,7 +306,7 @@ int mark_write(const struct owner_mark *marks, size_t count, int dir, const char
     int result = need_token(token_path, wait, &token, e);
 
     if (result > 0) {
-        keep_others(dir, owner_path, buf_str(&token), &text);
+        add_other_accounts(dir, owner_path, buf_str(&token), &text);
         for (size_t i = 0; i < count; i++)
             format_mark(&marks[i], buf_str(&token), &text);
         /* A link or a FIFO in its place was not made by these programs. */

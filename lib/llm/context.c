@@ -242,7 +242,7 @@ size_t context_bytes(const struct context *c, size_t from, size_t end)
 /* The tool results that no call has. */
 struct results {
     struct hash_map first; /* id of the call -> the first one, or NONE */
-    size_t *next;          /* of each message: the next one of the same id, or NONE */
+    size_t *next;          /* for each message the next one of the same id, or NONE */
 };
 
 /* Moves the result of a call of `m` to `to`, or makes one that says why it is missing. */
@@ -513,7 +513,7 @@ struct fit {
     size_t first; /* all before it are left out, but the essential ones */
     size_t turn;  /* where the turn of the request begins */
     size_t end;   /* after its last message */
-    size_t bytes; /* of all that is not left out */
+    size_t bytes; /* the bytes of all that is not left out */
 };
 
 /* Leaves out units, the oldest first, until at most `goal` bytes are left: of a turn the rounds,
@@ -761,7 +761,7 @@ static void merge(struct context_message *to, struct context_message *m)
     release_message(m);
 }
 
-void context_settle(struct context *c)
+void context_finish(struct context *c)
 {
     size_t kept = 0, turn = CONTEXT_ALL;
 

@@ -47,7 +47,7 @@ static bool read_wait(const char *text, int scale, int64_t now, int64_t *ms)
     int64_t us;
     double n;
 
-    if (time_take_span(&span, ms))
+    if (time_read_span(&span, ms))
         return true;
     if (time_parse_http(date, &us) || time_parse_iso(date, &us)) {
         *ms = (us - now) / 1000;

@@ -22,7 +22,7 @@ struct fetch {
     struct http_head head;
     struct buf body;
     struct http_sink sink;
-    struct http_transfer *transfer; /* of a probe */
+    struct http_transfer *transfer; /* the transfer that asks a probe */
     struct err e;
 };
 

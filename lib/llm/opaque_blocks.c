@@ -325,7 +325,7 @@ void opaque_add_item(struct opaque_blocks *r, struct str item, bool matters)
     r->items_matter = r->items_matter || matters;
 }
 
-void opaque_keep_items(struct opaque_blocks *r)
+void opaque_add_items(struct opaque_blocks *r)
 {
     if (r->items_matter && !r->items_cut)
         add_values(&r->thinking, values_of(&r->items));
@@ -352,7 +352,7 @@ void opaque_add_member(struct opaque_blocks *r, const char *member, struct str i
     buf_release(&block);
 }
 
-void opaque_settle(struct opaque_blocks *r, bool calls)
+void opaque_finish(struct opaque_blocks *r, bool calls)
 {
     struct buf block = BUF_INIT(8 * OPAQUE_THINKING_MAX);
     bool details;

@@ -23,7 +23,7 @@ struct composer {
     const struct context *context;
     uint64_t before; /* the checksum of everything before the current message */
     cJSON *messages;
-    const char *role; /* of the current message, or NULL */
+    const char *role; /* the role of the current message, or NULL */
     struct str text;  /* the only block so far, a text; it is sent as a string */
     cJSON *blocks;    /* the blocks so far, or NULL */
     struct call_ids ids;

@@ -176,23 +176,6 @@ static void add_stand_ins(cJSON *messages, const struct provider *p, const struc
     }
 }
 
-/* Sets `response_format` of the type `json_schema`, or in an older form, with the schema beside the
- * type (llama-cpp-python, github.com/abetlen/llama-cpp-python README "JSON Schema Mode"; llama.cpp
- * accepts it, too). */
-static void set_response_format(cJSON *body, const struct ask *ask)
-{
-    cJSON *format = wire_of_type(ask->schema_beside ? "json_object" : "json_schema"), *inner;
-
-    if (ask->schema_beside) {
-        cjson_set(format, "schema", wire_schema(ask));
-    } else {
-        inner = cjson_object();
-        wire_set_schema(inner, ask);
-        cjson_set(format, "json_schema", inner);
-    }
-    cjson_set(body, "response_format", format);
-}
-
 static int openai_request(const struct provider *p, const struct ask *ask, struct http_request *r,
                           struct err *e)
 {
@@ -212,8 +195,17 @@ static int openai_request(const struct provider *p, const struct ask *ask, struc
     cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
     if (usage)
         cjson_set_raw(t, "stream_options", STR("{\"include_usage\":true}"));
-    if (ask->schema.p)
-        set_response_format(t, ask);
+    if (ask->schema.p) {
+        /* The older form has the schema beside the type (llama-cpp-python, README "JSON Schema
+         * Mode" at github.com/abetlen/llama-cpp-python; llama.cpp accepts it, too). */
+        cJSON *format = wire_of_type(ask->schema_beside ? "json_object" : "json_schema");
+        cJSON *inner = ask->schema_beside ? wire_schema(ask) : cjson_object();
+
+        if (!ask->schema_beside)
+            wire_set_schema(inner, ask);
+        cjson_set(format, ask->schema_beside ? "schema" : "json_schema", inner);
+        cjson_set(t, "response_format", format);
+    }
     return wire_end_body(t, p, ask, r, e);
 }
 

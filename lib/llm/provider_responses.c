@@ -28,7 +28,7 @@ struct input {
     cJSON *items;
     struct call_ids ids;
     size_t answers;     /* how many messages of the model have been written */
-    struct buf callers; /* of the calls whose results come next: lines of JSON */
+    struct buf callers; /* the callers of the calls whose results come next: lines of JSON */
     size_t callers_read;
 };
 
@@ -476,7 +476,7 @@ static int responses_read_end(struct response *a, struct str response, struct st
         if (read_incomplete(a, response, e) != 0)
             return -1;
     } else if (status.n == 0 || str_eq_c(status, "completed")) {
-        opaque_keep_items(&a->opaque);
+        opaque_add_items(&a->opaque);
         response_set_finish(a, a->refused ? STR("content_filter") : STR("stop"));
     } else {
         return wire_unusable(e, ERR_INCOMPLETE, "answer is incomplete: its status is", status);

@@ -534,5 +534,5 @@ void wire_calls_to_text(const struct context *c, struct context *to)
     }
     buf_release(&text);
     buf_release(&name);
-    context_settle(to);
+    context_finish(to);
 }

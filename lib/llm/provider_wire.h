@@ -113,7 +113,7 @@ void wire_call_ids_release(struct call_ids *ids);
 void wire_call_init(struct wire_call *c, struct call_ids *ids, struct str call);
 void wire_call_release(struct wire_call *c);
 /* Sets the member `key` of a result to the id of its call, and the member `name_key`, unless that
- * is NULL, to the call's name. Results follow their calls, in the same order (context_settle). */
+ * is NULL, to the call's name. Results follow their calls, in the same order (context_finish). */
 void wire_set_result(cJSON *result, struct call_ids *ids, const char *key, const char *name_key);
 /* Adds a tool's name as in wire_call_init. */
 void wire_add_call_name(struct buf *out, struct str name);

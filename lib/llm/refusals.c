@@ -739,7 +739,8 @@ static void learn_tools_without_effort(struct reading *r)
  * `how`, unless that is NULL. */
 static const struct rule {
     const char *thing;
-    const char *field; /* of the request, which the user has not set by a flag; NULL: none */
+    const char
+        *field; /* the field of the request, which the user has not set by a flag; NULL: none */
     /* The field of the schema, of which only this one is refused; empty: the provider's. */
     const char *schema;
     unsigned has; /* bits of enum has, all of which the context must have */

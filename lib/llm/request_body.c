@@ -225,7 +225,7 @@ struct adding {
     const struct provider *provider;
     const struct ask_option *option;
     struct decided decided[DECIDED];
-    struct buf path; /* of the value that is looked at */
+    struct buf path; /* the path of the value that is looked at */
     bool failed;
     struct err *e;
 };

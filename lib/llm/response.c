@@ -411,7 +411,7 @@ void response_finish_calls(struct response *a)
         if (str_trim(buf_str(&c->args)).n == 0)
             buf_set(&c->args, STR("{}"));
     }
-    opaque_settle(&a->opaque, a->calls_count > 0);
+    opaque_finish(&a->opaque, a->calls_count > 0);
     add_extra(a, &a->extra, STR_NONE);
     for (size_t i = 0; i < a->calls_count; i++)
         add_extra(a, &a->calls[i].extra, buf_str(&a->calls[i].id));

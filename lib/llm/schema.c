@@ -46,7 +46,7 @@ static const cJSON *member(const cJSON *object, const char *name)
 
 static const struct type {
     const char *name, *shown;
-    int mask; /* of cJSON's types */
+    int mask; /* bits of cJSON's types */
 } types[] = {
     {"string", "a string", cJSON_String},
     {"number", "a number", cJSON_Number},

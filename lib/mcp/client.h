@@ -77,8 +77,8 @@ extern const struct mcp_transport mcp_stdio_transport, mcp_http_transport;
 /* Adds the header lines `Name: value\n` that repeat parts of a message with this method. For
  * tools/call, `tool` is the name that the server knows, and otherwise NULL; `schema` and `args` are
  * the JSON of its inputSchema and its arguments, or STR_NONE if no parameter is to be repeated. */
-void mcp_mirror_add(struct buf *out, const char *method, const char *tool, struct str schema,
-                    struct str args);
+void mcp_add_headers(struct buf *out, const char *method, const char *tool, struct str schema,
+                     struct str args);
 /* Returns whether each `x-mcp-header` of an inputSchema follows the rules. A tool is not to be
  * offered otherwise. */
 bool mcp_mirror_valid(struct str schema);

@@ -65,8 +65,8 @@ static void add_parameter_lines(struct buf *out, struct str schema, struct str a
     }
 }
 
-void mcp_mirror_add(struct buf *out, const char *method, const char *tool, struct str schema,
-                    struct str args)
+void mcp_add_headers(struct buf *out, const char *method, const char *tool, struct str schema,
+                     struct str args)
 {
     add_header_line(out, "Mcp-Method", STR(""), str_of(method));
     if (!tool)

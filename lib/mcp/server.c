@@ -30,7 +30,7 @@ struct request {
     struct str id; /* JSON */
     struct str params;
     bool stateless;  /* its revision has no initialize */
-    struct buf body; /* of the answer: `"result":{...}` or `"error":{...}` */
+    struct buf body; /* the body of the answer: `"result":{...}` or `"error":{...}` */
 };
 
 static void add_revisions(struct buf *out)

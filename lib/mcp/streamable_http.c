@@ -73,7 +73,7 @@ struct post {
     struct err e;
     struct http_transfer *transfer; /* NULL: it is not under way */
     struct buf session;             /* with which it was sent */
-    struct buf body;                /* of a response that is not a stream */
+    struct buf body;                /* the body of a response that is not a stream */
     struct sse sse;
     struct buf last_id; /* of the stream that is to be resumed; empty: no stream is */
     int64_t begin_at;   /* not earlier (time_ticks) */
@@ -209,9 +209,9 @@ static void remote_send(struct mcp_server *s, const struct mcp_message *m)
     p->request.once = m->tool != NULL;
     buf_add(&p->message, m->json.p, m->json.n - 1);
     if (m->method)
-        mcp_mirror_add(&p->mirror, m->method, m->tool ? m->tool->name : NULL,
-                       m->tool && s->stateless ? str_of(m->tool->tool.parameters) : STR_NONE,
-                       m->args);
+        mcp_add_headers(&p->mirror, m->method, m->tool ? m->tool->name : NULL,
+                        m->tool && s->stateless ? str_of(m->tool->tool.parameters) : STR_NONE,
+                        m->args);
 }
 
 /* Adds a header line, unless its value is empty. Sets p->e if it cannot be sent. */

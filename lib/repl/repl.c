@@ -218,7 +218,7 @@ static void open_conversation(struct repl *r)
     struct err e = ERR_INIT;
     struct scan scan;
 
-    chat_session_look_at_history(chat);
+    chat_session_check_history(chat);
     /* A file that cannot be a history ends the program before the first prompt. */
     if (chat->args->store && !h->unreadable) {
         if (scan_open(&scan, h->dir_fd, h->path, &e) < 0)

@@ -383,7 +383,8 @@ void repl_new(struct repl *r, struct str system)
 {
     struct chat_session *chat = r->chat;
 
-    choose_session(&chat->session, (struct resume_wish){.fresh = true}, &chat->choice, false, true);
+    choose_session(&chat->session, (struct resume_request){.fresh = true}, &chat->choice, false,
+                   true);
     chat->store.settled = false;
     buf_clear(&chat->store.memory);
     repl_forget_system(r);

@@ -138,7 +138,7 @@ static enum verdict check_scanned_line(struct worker *w)
         w->calls = w->calls && in & SEARCH_TOOLS;
         return UNSURE;
     }
-    if (!scan_may_give(w->job->scan, w->line) || str_trim(w->line).n == 0)
+    if (!scan_may_match(w->job->scan, w->line) || str_trim(w->line).n == 0)
         return MISS;
     if (!message_parse(&w->message, w->line))
         return BAD;

@@ -91,7 +91,7 @@ static void add_block_sum(uint64_t *sum, uint64_t block)
 /* Returns a descriptor of the index if it is ours, or -1. */
 static int open_file(const struct history *h, int flags)
 {
-    const char *path = history_index(h) ? h->skip : NULL;
+    const char *path = history_index_path(h) ? h->skip : NULL;
     int reason;
 
     return path ? history_open_index(h->dir_fd, path, flags, &reason) : -1;
@@ -619,7 +619,7 @@ void skip_index_update(const struct history *h, const struct skip_map *m, enum s
                                                         : part};
     struct stat st;
 
-    if (m->complete || m->count == 0 || (g.budget == 0 && !m->sums) || !history_index(h) ||
+    if (m->complete || m->count == 0 || (g.budget == 0 && !m->sums) || !history_index_path(h) ||
         scan_open(&g.scan, h->dir_fd, h->path, NULL) < 0)
         return;
     /* The history is synced first: after a power cut the index must not know lines that the disk

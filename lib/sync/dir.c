@@ -18,7 +18,7 @@
  * The index is a line `hist-sync 2 NAME RUN TIME HOST`, and a line `FILE BYTES` for each segment.
  * It replaces the former one when the new segments are there, and before the old ones are removed.
  * A reader takes the segments in this order. After one that has not arrived it takes only lines
- * that do not depend on it (see `struct doubt`). If a file cannot be used, it and the later ones of
+ * that do not depend on it (see `struct gap`). If a file cannot be used, it and the later ones of
  * its machine are left out.
  *
  * RUN is a random text. This machine takes another name, and leaves its directory to whoever wrote
@@ -74,8 +74,8 @@
 
 struct segment {
     enum fact_kind kind;
-    uint64_t digest; /* of the digests of its facts, in their order */
-    char name[40];   /* of its file */
+    uint64_t digest; /* a checksum of the digests of its facts, in their order */
+    char name[40];   /* the name of its file */
     uint64_t bytes;
     bool unusable; /* a stray that is damaged or cannot be read */
 };
@@ -91,8 +91,8 @@ struct copy {
     int fd;           /* the directory DIR/MACHINE/NAME; -1: it cannot be opened */
     bool indexed;     /* it has an index */
     struct buf index; /* the text of its index */
-    struct str run;   /* of it: the run that wrote it */
-    struct str body;  /* of it: the lines after the first one */
+    struct str run;   /* the run that wrote it */
+    struct str body;  /* the lines after the first one */
     int64_t written;  /* when the file of the index was last written, microseconds */
     struct segments segments;
     struct segments strays; /* segments that the index does not name; see find_strays */
@@ -108,7 +108,7 @@ struct copy {
  * line also waits if its session can have lines in it: the session has begun in this history, or
  * the next segment begins with it.
  */
-struct doubt {
+struct gap {
     bool active;                    /* a segment was missing */
     bool after;                     /* the next line is the first one after it */
     bool fresh;                     /* it may be on its way */
@@ -123,9 +123,9 @@ struct folder {
     struct merge *merge;
     int fd;
     char *machine;
-    struct buf path;   /* of file_path */
+    struct buf path;   /* the result of file_path */
     struct buf former; /* the names that this machine had before, a line each */
-    struct buf name;   /* of the directories of this history */
+    struct buf name;   /* the name of the directories of this history */
     struct copy *copies;
     size_t count, cap;
     char *state;          /* the file of what earlier runs have read */
@@ -138,7 +138,7 @@ struct folder {
     struct err fault; /* why a file cannot be used, the first one */
     char *runs_path;  /* the file of the runs that this home directory remembers */
     struct buf runs;  /* its text: a line each, the last one first */
-    struct buf run;   /* of this run, once something is written */
+    struct buf run;   /* the text of this run, once something is written */
 };
 
 /* ---- names ---- */
@@ -200,7 +200,7 @@ static struct copy *find_own(const struct folder *f)
     return NULL;
 }
 
-void dir_note_fault(struct err *fault, const struct merge_options *o, struct err *why)
+void dir_add_fault(struct err *fault, const struct merge_options *o, struct err *why)
 {
     if (fault->kind == ERR_NONE)
         err_set(fault, ERR_FAILURE, "%s", err_text(why));
@@ -209,9 +209,9 @@ void dir_note_fault(struct err *fault, const struct merge_options *o, struct err
     err_release(why);
 }
 
-static void note_fault(struct folder *f, struct err *why)
+static void add_fault(struct folder *f, struct err *why)
 {
-    dir_note_fault(&f->fault, &f->job->options, why);
+    dir_add_fault(&f->fault, &f->job->options, why);
 }
 
 /* Leaves out the rest of a machine's files, because one of them cannot be used. The other machines
@@ -221,7 +221,7 @@ static void leave_out(struct folder *f, struct copy *c, struct err *why)
     c->left_out = true;
     c->waits = false;
     f->unwritable |= is_own(f, c);
-    note_fault(f, why);
+    add_fault(f, why);
 }
 
 static void add_segment(struct segments *all, const struct segment *s)
@@ -422,7 +422,7 @@ static bool is_seen(const struct folder *f, const struct segment *s)
 
 /* Reads the first line of the state: for deletions and for lines, their number after the last run
  * and a checksum of them. Returns whether the history still has them. */
-static bool take_history(struct folder *f, struct str line)
+static bool read_history_state(struct folder *f, struct str line)
 {
     int64_t n = 0;
     bool same = true;
@@ -451,10 +451,10 @@ static void read_state(struct folder *f)
 
     if (file_read_state(f->state, &text, &why) < 0) {
         f->unwritable = true; /* whether it has written before is not known */
-        note_fault(f, &why);
+        add_fault(f, &why);
     }
     rest = buf_str(&text);
-    if (rest.n > 0 && take_history(f, str_cut(&rest, '\n')) && own && own->body.n > 0)
+    if (rest.n > 0 && read_history_state(f, str_cut(&rest, '\n')) && own && own->body.n > 0)
         while (rest.n > 0)
             hash_map_add(&f->seen, str_cut(&rest, '\n'));
     else
@@ -488,7 +488,7 @@ static int write_state(const struct folder *f, struct err *e)
 
 /* ---- lines that may depend on a missing segment ---- */
 
-static struct str pair(struct doubt *d, struct str session, struct str id)
+static struct str pair(struct gap *d, struct str session, struct str id)
 {
     buf_clear(&d->text);
     buf_addf(&d->text, "%.*s\n", (int)session.n, session.p);
@@ -496,8 +496,8 @@ static struct str pair(struct doubt *d, struct str session, struct str id)
     return buf_str(&d->text);
 }
 
-/* Is there a line that another one names by its id, a JSON value? */
-static bool is_here(struct folder *f, struct doubt *d, struct str value)
+/* Returns whether there is a line that another one names by its id, a JSON value. */
+static bool is_here(struct folder *f, struct gap *d, struct str value)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str id = json_text(value, &scratch);
@@ -508,7 +508,7 @@ static bool is_here(struct folder *f, struct doubt *d, struct str value)
     return here;
 }
 
-static bool waits(struct folder *f, struct doubt *d, struct str line)
+static bool waits(struct folder *f, struct gap *d, struct str line)
 {
     const struct message *m = &d->message;
     struct json_iter replaced;
@@ -532,7 +532,7 @@ static bool waits(struct folder *f, struct doubt *d, struct str line)
 }
 
 /* Begins to read after a missing segment. Everything before it is stored first. */
-static int doubt_begin(struct folder *f, const struct copy *c, struct doubt *d, struct err *e)
+static int gap_begin(struct folder *f, const struct copy *c, struct gap *d, struct err *e)
 {
     const struct history *h = f->job->history;
     struct scan scan;
@@ -557,7 +557,7 @@ static int doubt_begin(struct folder *f, const struct copy *c, struct doubt *d, 
     return result;
 }
 
-static void doubt_release(struct doubt *d)
+static void gap_release(struct gap *d)
 {
     hash_map_release(&d->begun);
     hash_map_release(&d->waiting);
@@ -570,9 +570,9 @@ static void doubt_release(struct doubt *d)
 
 /* What to do with the facts of a segment. */
 struct taking {
-    bool take;           /* add them to the history */
-    struct doubt *doubt; /* but not those that wait; NULL: all */
-    bool waits;          /* some wait */
+    bool take;       /* add them to the history */
+    struct gap *gap; /* but not those that wait; NULL: all */
+    bool waits;      /* some wait */
 };
 
 /* Reads the facts of a segment. Returns 1, 0 with *why set if the file cannot be used
@@ -593,11 +593,11 @@ static int scan_segment(struct folder *f, const struct copy *c, const struct seg
         count++;
         digest = line.too_long ? 0 : merge_digest_of(s->kind, line.text);
         all = checksum_words(&digest, 1, all);
-        if (t->take && t->doubt && waits(f, t->doubt, line.text)) {
+        if (t->take && t->gap && waits(f, t->gap, line.text)) {
             t->waits = true;
         } else if (t->take) {
             digests_add(&f->known, digest);
-            took = merge_take(f->merge, s->kind, line.text, e);
+            took = merge_add_fact(f->merge, s->kind, line.text, e);
         }
     }
     scan_close(&scan);
@@ -615,7 +615,7 @@ static int scan_segment(struct folder *f, const struct copy *c, const struct seg
     return 0;
 }
 
-/* Has the whole segment arrived? Returns 1, 0, or -1 with *e set. */
+/* Returns 1 if the whole segment has arrived, 0 if not, or -1 with *e set. */
 static int has_arrived(struct folder *f, const struct copy *c, const struct segment *s,
                        struct err *e)
 {
@@ -627,27 +627,27 @@ static int has_arrived(struct folder *f, const struct copy *c, const struct segm
     return errno == ENOENT ? 0 : err_sys(e, errno, "cannot read '%s'", path);
 }
 
-/* Reads a segment, unless its facts are known. With an active `doubt` (NULL: none) some lines may
+/* Reads a segment, unless its facts are known. With an active `gap` (NULL: none) some lines may
  * not be taken, and then the segment counts as unknown. Returns 1 if all facts are known now; 0 if
  * the segment has not arrived, or with *why set if it cannot be used; or -1 with *e set. */
-static int read_segment(struct folder *f, struct copy *c, const struct segment *s,
-                        struct doubt *doubt, struct err *why, struct err *e)
+static int read_segment(struct folder *f, struct copy *c, const struct segment *s, struct gap *gap,
+                        struct err *why, struct err *e)
 {
     struct taking check = {.take = false},
-                  taking = {.take = true, .doubt = doubt && doubt->active ? doubt : NULL};
+                  taking = {.take = true, .gap = gap && gap->active ? gap : NULL};
     int result;
 
     if (is_seen(f, s))
         return 1;
     result = has_arrived(f, c, s, why);
-    if (result == 0 && doubt)
-        doubt->active = doubt->after = true;
+    if (result == 0 && gap)
+        gap->active = gap->after = true;
     if (result < 0)
         result = 0; /* *why is set */
     if (result > 0)
         result = scan_segment(f, c, s, &check, why, e);
-    if (result > 0 && taking.doubt)
-        result = doubt_begin(f, c, doubt, e) < 0 ? -1 : 1;
+    if (result > 0 && taking.gap)
+        result = gap_begin(f, c, gap, e) < 0 ? -1 : 1;
     if (result > 0)
         result = scan_segment(f, c, s, &taking, why, e);
     if (result > 0 && taking.waits)
@@ -690,19 +690,19 @@ static void report_work(const struct folder *f, const char *name, const char *un
 static int read_copy(struct folder *f, struct copy *c, enum fact_kind kind, struct err *e)
 {
     const struct segments *s = &c->segments;
-    struct doubt doubt = {0};
+    struct gap gap = {0};
     struct err why = ERR_INIT;
     bool all = kind == FACT_DELETION || is_retired(f, c);
     int result = 1;
 
     while (result >= 0 && c->read < s->count && s->at[c->read].kind <= kind && !c->left_out) {
         report_work(f, "receive", "files", c->read, s->count);
-        result = read_segment(f, c, &s->at[c->read++], all ? NULL : &doubt, &why, e);
+        result = read_segment(f, c, &s->at[c->read++], all ? NULL : &gap, &why, e);
         c->waits |= result == 0;
         if (why.kind != ERR_NONE)
             leave_out(f, c, &why);
     }
-    doubt_release(&doubt);
+    gap_release(&gap);
     return result < 0 ? -1 : 0;
 }
 
@@ -720,18 +720,18 @@ static int read_strays(struct folder *f, struct copy *c, enum fact_kind kind, st
         before = f->seen.count;
         waited = false;
         for (size_t i = 0; result >= 0 && i < s->count; i++) {
-            struct doubt doubt = {.active = true};
+            struct gap gap = {.active = true};
 
             if (s->at[i].kind != kind || s->at[i].unusable)
                 continue;
-            result = read_segment(f, c, &s->at[i], is_retired(f, c) ? NULL : &doubt, &why, e);
-            doubt_release(&doubt);
+            result = read_segment(f, c, &s->at[i], is_retired(f, c) ? NULL : &gap, &why, e);
+            gap_release(&gap);
             waited |= result == 0 && why.kind == ERR_NONE;
             s->at[i].unusable = why.kind != ERR_NONE;
             if (why.kind == ERR_INCOMPLETE && !is_tidied(f, c))
                 err_release(&why); /* it may be on its way */
             else if (why.kind != ERR_NONE)
-                note_fault(f, &why);
+                add_fault(f, &why);
         }
     } while (result >= 0 && waited && f->seen.count > before);
     c->waits |= waited;
@@ -1017,7 +1017,7 @@ static void remove_segments(struct folder *f, const struct copy *c, const struct
     for (size_t i = 0; i < old->count; i++)
         if (!hash_map_find(&named, str_of(old->at[i].name)) && is_seen(f, &old->at[i]) &&
             remove_segment(f, c, &old->at[i], &why) < 0)
-            note_fault(f, &why);
+            add_fault(f, &why);
     hash_map_release(&named);
 }
 
@@ -1123,7 +1123,7 @@ static int remove_copies(struct folder *f, struct err *e)
             err_set(&why, ERR_FAILURE,
                     "'%s/%s' stays: %zu file%s with lines that are not here cannot be read",
                     f->job->place, c->machine, unknown, unknown == 1 ? "" : "s");
-            note_fault(f, &why);
+            add_fault(f, &why);
         }
     }
     return 0;
@@ -1160,24 +1160,10 @@ static int lock_machine(struct folder *f, struct err *e)
     return result;
 }
 
-/* Lists the segments that no index names. In the directories of others a new one may be on its way,
- * or be written just now. */
-static void find_all_strays(struct folder *f)
-{
-    struct err why = ERR_INIT;
-
-    for (size_t i = 0; i < f->count; i++) {
-        struct copy *c = &f->copies[i];
-        int64_t before = is_tidied(f, c) ? INT64_MAX : time_now() - LATE_MOST;
-
-        if (!c->left_out && find_strays(f, c, before, &why) < 0)
-            leave_out(f, c, &why);
-    }
-}
-
 /* Reads the folder, and writes what this machine has. */
 static int exchange(struct folder *f, struct err *e)
 {
+    struct err why = ERR_INIT;
     struct merge_count *count;
     struct copy *own;
 
@@ -1187,7 +1173,15 @@ static int exchange(struct folder *f, struct err *e)
     own = find_own(f);
     if (own)
         own->waits = false; /* this machine writes the rest of a cut index again */
-    find_all_strays(f);
+    /* In the directories of others a segment that no index names may be on its way, or be written
+     * just now. */
+    for (size_t i = 0; i < f->count; i++) {
+        struct copy *c = &f->copies[i];
+        int64_t before = is_tidied(f, c) ? INT64_MAX : time_now() - LATE_MOST;
+
+        if (!c->left_out && find_strays(f, c, before, &why) < 0)
+            leave_out(f, c, &why);
+    }
     /* The deletions come first, so that no line is stored that is erased then. */
     for (enum fact_kind kind = 0; kind < FACT_KINDS; kind++) {
         for (size_t i = 0; i < f->count; i++)

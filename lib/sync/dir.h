@@ -22,6 +22,6 @@ int dir_open_below(int parent, const char *name, const char *path, struct err *e
 
 /* Notes an error that does not end the run: the first one becomes *fault, the others are warnings.
  * Releases *why. */
-void dir_note_fault(struct err *fault, const struct merge_options *o, struct err *why);
+void dir_add_fault(struct err *fault, const struct merge_options *o, struct err *why);
 
 #endif

@@ -130,12 +130,12 @@ static void read_machine(struct search *s, int parent, const char *name)
         file_close(dir);
         free(below);
         if (why.kind != ERR_NONE)
-            dir_note_fault(&s->fault, s->options, &why);
+            dir_add_fault(&s->fault, s->options, &why);
     }
     if (list && errno != 0)
         err_sys(&why, errno, "cannot read '%s'", path);
     if (why.kind != ERR_NONE)
-        dir_note_fault(&s->fault, s->options, &why);
+        dir_add_fault(&s->fault, s->options, &why);
     if (list)
         closedir(list);
     file_close(fd);

@@ -36,8 +36,8 @@
 /* A line of the history. A line is at most 64 MiB long, and `place` holds its offset above its
  * length. */
 struct fact {
-    uint64_t key;    /* of its session and id */
-    uint64_t digest; /* of its bytes */
+    uint64_t key;    /* the key of its session and id */
+    uint64_t digest; /* the digest of its bytes */
     uint64_t place;
 };
 #define LENGTH_BITS 27
@@ -50,11 +50,11 @@ struct covered {
     uint64_t modified;    /* nanoseconds, when the file ended there; 0: it is not known to */
     uint64_t sample;      /* a checksum of some bytes before the end */
     uint64_t count;       /* facts */
-    uint64_t sum;         /* of the set of lines */
+    uint64_t sum;         /* the sum of the set of lines */
     uint64_t chain;       /* merge_prefix of all of them */
     uint64_t refused;     /* lines that cannot be synchronised */
     uint64_t waiting;     /* lines whose deletions wait; they are no facts */
-    uint64_t deleted_end; /* of FILE.deleted: none of the lines is deleted before that */
+    uint64_t deleted_end; /* an offset in FILE.deleted: none of the lines is deleted before that */
 };
 /* The beginning of the file of digests, which the facts follow. */
 struct head {
@@ -77,7 +77,7 @@ struct merge {
     struct merge_options options;
     struct merge_count count;
     char *deleted_path; /* FILE.deleted */
-    char *cache_path;   /* of the digests; NULL: none is kept */
+    char *cache_path;   /* where the digests are kept; NULL: none is kept */
     int fd;             /* the history that `covered` describes; -1: it does not exist */
     struct covered covered;
     struct covered cached; /* what the file of digests has */
@@ -89,13 +89,13 @@ struct merge {
     struct hash_map deleted; /* "SESSION LF ID", numbered in the order of the file */
     bool *waits;             /* by the number of a deletion */
     size_t waits_cap;
-    struct hash_map waiting_sessions; /* of covered.waiting */
+    struct hash_map waiting_sessions; /* the sessions of covered.waiting */
     size_t *arrived;                  /* numbers of deletions that are not stored yet */
     size_t arrived_count, arrived_cap;
     uint64_t erased_by_others; /* lines, in this run */
     off_t deleted_end;         /* FILE.deleted has been read up to this offset */
     struct prefix prefix[FACT_KINDS];
-    uint64_t deleted_sum;     /* of the set of deletions */
+    uint64_t deleted_sum;     /* the sum of the set of deletions */
     uint64_t erased;          /* lines that the rewrite at work leaves out */
     uint64_t stored;          /* lines of the batch that is being stored */
     struct buf pending;       /* lines that wait for the history */
@@ -219,7 +219,7 @@ static bool is_known(const struct merge *m, uint64_t key, uint64_t digest,
 #define AHEAD 16
 
 /* Takes the facts that were found after the others, without those that are repeated. */
-static void take_found(struct merge *m)
+static void add_found_facts(struct merge *m)
 {
     struct covered *c = &m->covered;
     struct fact *facts = known_room(&m->facts, m->found);
@@ -233,7 +233,7 @@ static void take_found(struct merge *m)
         if (is_known(m, f.key, f.digest, &other))
             continue;
         *(struct fact *)known_room(&m->facts, 1) = f;
-        known_take(&m->facts);
+        known_commit(&m->facts);
         c->count++;
         c->sum += f.digest;
         c->chain = chain(c->chain, f.digest);
@@ -300,7 +300,7 @@ static bool cache_load_facts(struct merge *m)
                    (ssize_t)(n * sizeof(*facts)) &&
                body_sum(facts, n) == h.body;
         for (size_t i = 0; good && i < n; i++)
-            known_take(&m->facts);
+            known_commit(&m->facts);
     }
     file_close(fd);
     return good;
@@ -352,7 +352,7 @@ static bool still_covers(const struct covered *c, int fd, const struct stat *st)
     return c->sample == sample(fd, c->end);
 }
 
-static void note_end(struct merge *m, const struct stat *st)
+static void set_end(struct merge *m, const struct stat *st)
 {
     struct covered *c = &m->covered;
 
@@ -432,7 +432,7 @@ static int extend(struct merge *m, struct err *e)
         m->covered.end = (uint64_t)scan_offset(&s);
     }
     scan_close(&s);
-    take_found(m);
+    add_found_facts(m);
     return result < 0 ? -1 : 0;
 }
 
@@ -454,7 +454,7 @@ static int load(struct merge *m, struct err *e)
         return err_sys(e, errno, "cannot read '%s'", m->h->path);
     if (extend(m, e) < 0)
         return -1;
-    note_end(m, &st);
+    set_end(m, &st);
     return 0;
 }
 
@@ -478,7 +478,7 @@ static int refresh(struct merge *m, struct err *e)
         return 0;
     if (load(m, e) < 0 || extend(m, e) < 0)
         return -1;
-    note_end(m, &st);
+    set_end(m, &st);
     return 0;
 }
 
@@ -491,7 +491,7 @@ void merge_deletion(const struct merge *m, size_t i, struct str *session, struct
 }
 
 /* Adds a deletion. One that is known waits no longer unless both wait. Returns its number. */
-static size_t take_deletion(struct merge *m, struct str session, struct str id, bool waits)
+static size_t record_deletion(struct merge *m, struct str session, struct str id, bool waits)
 {
     struct str key = deletion_key(m, session, id);
     size_t count = m->deleted.count, number = hash_map_number(&m->deleted, &key);
@@ -562,8 +562,8 @@ static int read_deletions(struct merge *m, struct err *e)
             buf_grew(&text, (size_t)got);
         rest = buf_str(&text);
         while (result == 0 && deletions_next(&rest, &session, &id, &line))
-            (void)take_deletion(m, buf_str(&session), buf_str(&id),
-                                json_is_true(json_get(line, "waits")));
+            (void)record_deletion(m, buf_str(&session), buf_str(&id),
+                                  json_is_true(json_get(line, "waits")));
         m->deleted_end += (off_t)(text.len - rest.n);
     }
     close(fd);
@@ -821,7 +821,7 @@ int merge_delete(struct merge *m, struct str session, struct str id)
     if (is_deleted(m, session, id))
         return 0;
     m->arrived = mem_grow(m->arrived, &m->arrived_cap, m->arrived_count + 1, sizeof(*m->arrived));
-    m->arrived[m->arrived_count++] = take_deletion(m, session, id, false);
+    m->arrived[m->arrived_count++] = record_deletion(m, session, id, false);
     return 1;
 }
 
@@ -897,7 +897,7 @@ uint64_t merge_digest_of(enum fact_kind kind, struct str text)
     return digest;
 }
 
-int merge_take(struct merge *m, enum fact_kind kind, struct str text, struct err *e)
+int merge_add_fact(struct merge *m, enum fact_kind kind, struct str text, struct err *e)
 {
     struct buf session = BUF_INIT(BUF_SMALL), id = BUF_INIT(BUF_SMALL);
 

@@ -114,7 +114,7 @@ static int fail_result(struct pg *p, const PGresult *r, struct err *e)
     return fail(p, str_of(message), e);
 }
 
-static void take_notice(void *arg, const PGresult *r)
+static void pass_notice(void *arg, const PGresult *r)
 {
     const struct pg *p = arg;
     const char *severity = PQresultErrorField(r, PG_DIAG_SEVERITY_NONLOCALIZED);
@@ -242,7 +242,7 @@ struct pg *pg_open(const char *place, bool write, pg_warn *warn, void *arg, stru
     p->conn = PQconnectdbParams(names, values, 1);
     if (!p->conn)
         mem_exhausted();
-    PQsetNoticeReceiver(p->conn, take_notice, p);
+    PQsetNoticeReceiver(p->conn, pass_notice, p);
     if (check_connection(p, e) < 0 || pg_run(p, SETTINGS, e) < 0) {
         pg_close(p);
         return NULL;
@@ -271,7 +271,7 @@ void pg_close(struct pg *p)
 
 /* ---- commands ---- */
 
-static int give_row(const PGresult *r, int i, pg_row *row, void *arg, struct err *e)
+static int pass_row(const PGresult *r, int i, pg_row *row, void *arg, struct err *e)
 {
     struct str values[16] = {{NULL, 0}}; /* a wrong server may give fewer than were asked for */
     int n = PQnfields(r);
@@ -286,7 +286,7 @@ static int give_row(const PGresult *r, int i, pg_row *row, void *arg, struct err
 }
 
 /* Takes one result. */
-static int take_result(struct pg *p, const PGresult *r, pg_row *row, void *arg, struct err *e)
+static int read_result(struct pg *p, const PGresult *r, pg_row *row, void *arg, struct err *e)
 {
     switch (PQresultStatus(r)) {
     case PGRES_COMMAND_OK:
@@ -294,7 +294,7 @@ static int take_result(struct pg *p, const PGresult *r, pg_row *row, void *arg, 
     case PGRES_TUPLES_OK:
     case PGRES_SINGLE_TUPLE:
         for (int i = 0; row && i < PQntuples(r); i++)
-            if (give_row(r, i, row, arg, e) < 0)
+            if (pass_row(r, i, row, arg, e) < 0)
                 return -1;
         return 0;
     default:
@@ -304,13 +304,13 @@ static int take_result(struct pg *p, const PGresult *r, pg_row *row, void *arg, 
 
 /* Takes the results of a command up to the first error. After one the caller closes the connection,
  * or runs ROLLBACK, before which PQexec drops the others. */
-static int take_results(struct pg *p, pg_row *row, void *arg, struct err *e)
+static int read_results(struct pg *p, pg_row *row, void *arg, struct err *e)
 {
     PGresult *r;
     int result = 0;
 
     while (result == 0 && (r = PQgetResult(p->conn))) {
-        result = take_result(p, r, row, arg, e);
+        result = read_result(p, r, row, arg, e);
         PQclear(r);
     }
     return result;
@@ -332,7 +332,7 @@ static int query(struct pg *p, const char *sql, const struct str *parameter, siz
     if (!sent)
         return fail_lost(p, e);
     PQsetSingleRowMode(p->conn);
-    return take_results(p, row, arg, e);
+    return read_results(p, row, arg, e);
 }
 
 int pg_query(struct pg *p, const char *sql, const struct str *parameter, size_t count, pg_row *row,
@@ -376,7 +376,7 @@ int pg_commit(struct pg *p, struct err *e)
 int pg_run(struct pg *p, const char *sql, struct err *e)
 {
     PGresult *r = PQexec(p->conn, sql);
-    int result = take_result(p, r, NULL, NULL, e);
+    int result = read_result(p, r, NULL, NULL, e);
 
     PQclear(r);
     return result;
@@ -385,7 +385,7 @@ int pg_run(struct pg *p, const char *sql, struct err *e)
 int pg_copy(struct pg *p, const char *sql, struct str data, struct err *e)
 {
     PGresult *r = PQexec(p->conn, sql);
-    int result = PQresultStatus(r) == PGRES_COPY_IN ? 0 : take_result(p, r, NULL, NULL, e);
+    int result = PQresultStatus(r) == PGRES_COPY_IN ? 0 : read_result(p, r, NULL, NULL, e);
 
     PQclear(r);
     if (result < 0)
@@ -394,7 +394,7 @@ int pg_copy(struct pg *p, const char *sql, struct str data, struct err *e)
     for (; data.n > 0; data = str_skip(data, data.n < PIECE ? data.n : PIECE))
         if (PQputCopyData(p->conn, data.p, (int)(data.n < PIECE ? data.n : PIECE)) < 0)
             return fail_lost(p, e);
-    return PQputCopyEnd(p->conn, NULL) < 0 ? fail_lost(p, e) : take_results(p, NULL, NULL, e);
+    return PQputCopyEnd(p->conn, NULL) < 0 ? fail_lost(p, e) : read_results(p, NULL, NULL, e);
 }
 
 #else /* WITHOUT_POSTGRES: the program cannot open a connection, and calls nothing else */

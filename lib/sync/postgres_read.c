@@ -20,7 +20,7 @@ struct reading {
     size_t rows;
 };
 
-static int give_value(void *arg, const struct str *value, struct err *e)
+static int pass_value(void *arg, const struct str *value, struct err *e)
 {
     struct reading *r = arg;
 
@@ -29,7 +29,7 @@ static int give_value(void *arg, const struct str *value, struct err *e)
 }
 
 /* Keeps the value of the last row. */
-static int keep_value(void *arg, const struct str *value, struct err *e)
+static int set_value(void *arg, const struct str *value, struct err *e)
 {
     struct reading *r = arg;
 
@@ -109,7 +109,7 @@ int sync_postgres_search(const struct sync_job *job, const struct str *texts, si
     if (result == 0)
         result = pg_run(r.pg, "SET enable_indexscan = off", e);
     if (result == 0)
-        result = pg_query(r.pg, buf_c(&sql), r.parameter, 4, give_value, &r, e);
+        result = pg_query(r.pg, buf_c(&sql), r.parameter, 4, pass_value, &r, e);
     reading_release(&r);
     buf_release(&folded);
     buf_release(&array);
@@ -165,7 +165,7 @@ static void set_title(struct session_list *l, struct session *s, struct str line
     buf_release(&line);
 }
 
-static int give_session(void *arg, const struct str *value, struct err *e)
+static int pass_session(void *arg, const struct str *value, struct err *e)
 {
     struct reading *r = arg;
     struct session_list l = {0};
@@ -174,20 +174,20 @@ static int give_session(void *arg, const struct str *value, struct err *e)
     struct buf scratch = BUF_INIT(BUF_LINE);
     int result;
 
-    s->id = session_list_keep(&l, value[SESSION_ID]);
+    s->id = session_list_copy(&l, value[SESSION_ID]);
     s->count = (uint64_t)pg_number(value[SESSION_COUNT]);
     s->title = s->preview = s->first_role = s->created_at = s->last_used =
-        session_list_keep(&l, STR(""));
+        session_list_copy(&l, STR(""));
     if (message_parse(&m, value[FIRST_LINE])) {
-        s->created_at = session_list_keep(&l, m.timestamp);
-        s->first_role = session_list_keep(&l, m.role_text);
+        s->created_at = session_list_copy(&l, m.timestamp);
+        s->first_role = session_list_copy(&l, m.role_text);
     }
     if (message_parse(&m, value[LAST_LINE]))
-        s->last_used = session_list_keep(&l, m.timestamp);
+        s->last_used = session_list_copy(&l, m.timestamp);
     if (value[TITLE_LINES].p)
         set_title(&l, s, value[TITLE_LINES]);
     if (value[PREVIEW_LINE].p && message_parse(&m, value[PREVIEW_LINE]))
-        s->preview = session_list_keep(&l, message_preview(&m, &scratch));
+        s->preview = session_list_copy(&l, message_preview(&m, &scratch));
     buf_clear(&r->text);
     session_add_json(&r->text, s);
     result = r->give(r->arg, buf_str(&r->text), e);
@@ -204,7 +204,7 @@ int sync_postgres_sessions(const struct sync_job *job, size_t limit, sync_result
     int result = reading_open(&r, job, limit, give, arg, e);
 
     if (result == 0)
-        result = pg_query(r.pg, SESSIONS, r.parameter, 3, give_session, &r, e);
+        result = pg_query(r.pg, SESSIONS, r.parameter, 3, pass_session, &r, e);
     reading_release(&r);
     return result;
 }
@@ -230,10 +230,10 @@ static int find_session(struct reading *r, struct str session, struct err *e)
 
     r->rows = 0;
     if (str_eq_c(session, "last"))
-        result = pg_query(r->pg, NEWEST "SELECT session FROM s", r->parameter, 3, keep_value, r, e);
+        result = pg_query(r->pg, NEWEST "SELECT session FROM s", r->parameter, 3, set_value, r, e);
     else
         for (size_t i = 0; i < 2 && r->rows == 0 && ways[i] && result == 0; i++)
-            result = pg_query(r->pg, ways[i], names, 2, keep_value, r, e);
+            result = pg_query(r->pg, ways[i], names, 2, set_value, r, e);
     if (result == 0 && r->rows > 1)
         result = err_set(e, ERR_USAGE, "several sessions match '%.*s'", (int)session.n, session.p);
     else if (result == 0 && r->rows == 0)
@@ -249,12 +249,12 @@ int sync_postgres_show(const struct sync_job *job, struct str session, sync_resu
     struct str names[2] = {r.parameter[0], session};
 
     if (result == 0)
-        result = pg_query(r.pg, SESSION_LINES, names, 2, give_value, &r, e);
+        result = pg_query(r.pg, SESSION_LINES, names, 2, pass_value, &r, e);
     if (result == 0 && r.rows == 0) {
         result = find_session(&r, session, e);
         names[1] = buf_str(&r.text);
         if (result == 0)
-            result = pg_query(r.pg, SESSION_LINES, names, 2, give_value, &r, e);
+            result = pg_query(r.pg, SESSION_LINES, names, 2, pass_value, &r, e);
     }
     reading_release(&r);
     return result;

@@ -85,7 +85,7 @@ static void end_work(const struct run *r)
 }
 
 /* Runs a command that gives at most one number. */
-static int take_number(void *arg, const struct str *value, struct err *e)
+static int read_number_row(void *arg, const struct str *value, struct err *e)
 {
     (void)e;
     *(int64_t *)arg = pg_number(value[0]);
@@ -95,7 +95,7 @@ static int take_number(void *arg, const struct str *value, struct err *e)
 static int ask_number(struct run *r, const char *sql, const struct str *parameter, size_t count,
                       int64_t *n, struct err *e)
 {
-    return pg_query(r->pg, sql, parameter, count, take_number, n, e);
+    return pg_query(r->pg, sql, parameter, count, read_number_row, n, e);
 }
 
 /* ---- sets of digests ---- */
@@ -110,7 +110,7 @@ static struct digests digests_of_rows(const struct rows *rows)
     return d;
 }
 
-static int take_row(void *arg, const struct str *value, struct err *e)
+static int add_numbered_row(void *arg, const struct str *value, struct err *e)
 {
     struct rows *rows = arg;
 
@@ -145,13 +145,13 @@ static int query_between(struct run *r, const char *what, int64_t after, int64_t
 static int list_rows(struct run *r, int64_t after, struct rows *rows, struct err *e)
 {
     rows->count = 0;
-    return query_between(r, "number, mark FROM chathist.messages", after, INT64_MAX, take_row, rows,
-                         e);
+    return query_between(r, "number, mark FROM chathist.messages", after, INT64_MAX,
+                         add_numbered_row, rows, e);
 }
 
 /* ---- the cursor ---- */
 
-static int take_cursor(void *arg, const struct str *value, struct err *e)
+static int read_cursor_row(void *arg, const struct str *value, struct err *e)
 {
     struct cursor *c = arg;
 
@@ -176,7 +176,7 @@ static int cursor_load(struct run *r, struct err *e)
                  "SELECT pushed, pushed_check, deleted, pulled, seen, seen_check, deleted_check"
                  " FROM chathist.cursors WHERE owner = current_user AND history = $1"
                  " AND copy = $2",
-                 (struct str[]){name_of(r), buf_str(&r->copy)}, 2, take_cursor, &r->cursor, e);
+                 (struct str[]){name_of(r), buf_str(&r->copy)}, 2, read_cursor_row, &r->cursor, e);
 
     if (result == 0)
         r->saved = r->cursor;
@@ -526,7 +526,7 @@ static int push(struct run *r, struct err *e)
 
 /* ---- pull ---- */
 
-static int take_deletion(void *arg, const struct str *value, struct err *e)
+static int read_deletion_row(void *arg, const struct str *value, struct err *e)
 {
     const struct run *r = arg;
 
@@ -535,7 +535,7 @@ static int take_deletion(void *arg, const struct str *value, struct err *e)
     return 0;
 }
 
-static int take_line(void *arg, const struct str *value, struct err *e)
+static int read_line_row(void *arg, const struct str *value, struct err *e)
 {
     const struct run *r = arg;
 
@@ -577,7 +577,7 @@ static int pull_lines(struct run *r, const struct rows *rows, int64_t last, stru
                 end = j + 1;
         if (end > from)
             result = query_between(r, "line FROM chathist.messages", rows->at[from].number - 1,
-                                   rows->at[end - 1].number, take_line, r, e);
+                                   rows->at[end - 1].number, read_line_row, r, e);
         fetched += end - from;
         i = end;
         if (result == 0 && fetched >= BATCH_LINES) {
@@ -632,8 +632,8 @@ static int pull(struct run *r, struct err *e)
         return -1;
     if (last <= c->pulled && c->pulled > 0)
         return 0;
-    result =
-        query_between(r, "session, id FROM chathist.deleted", c->pulled, last, take_deletion, r, e);
+    result = query_between(r, "session, id FROM chathist.deleted", c->pulled, last,
+                           read_deletion_row, r, e);
     if (result == 0)
         result = merge_store(r->merge, e);
     rewritten = merge_counts(r->merge)->deleted != erased;
@@ -677,7 +677,8 @@ static int check_version(struct pg *p, struct err *e)
 {
     int64_t version = 0;
 
-    if (pg_query(p, "SELECT version FROM chathist.version", NULL, 0, take_number, &version, e) < 0)
+    if (pg_query(p, "SELECT version FROM chathist.version", NULL, 0, read_number_row, &version, e) <
+        0)
         return -1;
     if (version > SYNC_SQL_VERSION)
         return err_set(e, ERR_USAGE, "the tables were made by a later version of hist-sync");

@@ -399,7 +399,7 @@ static int send_facts(struct exchange *x, struct err *e)
 }
 
 /* Receives and stores facts. If their list does not end, those that have arrived are stored. */
-static int take_facts(struct exchange *x, struct err *e)
+static int receive_facts(struct exchange *x, struct err *e)
 {
     uint64_t left = x->peer->left, most = x->kind == FACT_DELETION ? DELETIONS_MOST : left;
     struct str line = STR_NONE;
@@ -409,7 +409,7 @@ static int take_facts(struct exchange *x, struct err *e)
     most = most < left ? most : left;
     x->peer->left = most;
     while ((more = peer_item(x->peer, BUF_LINE, &x->wanted, &line, e)) > 0)
-        if (merge_take(x->merge, x->kind, line, e) < 0)
+        if (merge_add_fact(x->merge, x->kind, line, e) < 0)
             return -1;
     x->peer->left += left - most;
     if (more < 0)
@@ -476,9 +476,9 @@ static int exchange(struct merge *m, struct peer *p, enum fact_kind kind, bool c
     x.differs[0] = true;
     result = find_difference(&x, hello[0].count[kind], hello[1].count[kind], e);
     if (result == 0)
-        result = client ? send_facts(&x, e) : take_facts(&x, e);
+        result = client ? send_facts(&x, e) : receive_facts(&x, e);
     if (result == 0)
-        result = client ? take_facts(&x, e) : send_facts(&x, e);
+        result = client ? receive_facts(&x, e) : send_facts(&x, e);
     /* The next list of the other side shows whether it has stored the lines. */
     if (result < 0)
         merge_counts(m)->sent = sent;
@@ -522,7 +522,7 @@ static int talk(struct merge *m, struct peer *p, bool client, struct err *e)
 }
 
 /* Is one of the two sides. Returns 0, or -1 with *e set. */
-static int take_side(struct sync_job *job, struct peer *p, bool client, struct err *e)
+static int run_side(struct sync_job *job, struct peer *p, bool client, struct err *e)
 {
     struct merge *m = merge_open(job->history, &job->options, e);
     int result = m ? talk(m, p, client, e) : -1;
@@ -542,7 +542,7 @@ int sync_serve(struct sync_job *job, int in, int out, struct err *e)
     int result;
 
     peer_init(&p, job, "the other side", in, out);
-    result = take_side(job, &p, false, &why);
+    result = run_side(job, &p, false, &why);
     if (result < 0) {
         err_set(e, why.kind, "%s", err_text(&why));
         if (why.kind != ERR_NETWORK && why.kind != ERR_TIMEOUT) {
@@ -690,7 +690,7 @@ int sync_connected(struct sync_job *job, int in, int out, struct err *e)
     int result;
 
     peer_init(&p, job, job->place, in, out);
-    result = take_side(job, &p, true, e);
+    result = run_side(job, &p, true, e);
     peer_release(&p);
     return result;
 }

@@ -62,7 +62,7 @@ int input_history_add(const char *path, struct str text, struct err *e)
     free(dir);
     if (result < 0)
         return -1;
-    fd = file_open_regular(path, O_WRONLY | O_APPEND | O_CREAT, 0600, NULL, NULL, e);
+    fd = file_open_regular_at(FILE_CWD, path, O_WRONLY | O_APPEND | O_CREAT, 0600, NULL, NULL, e);
     if (fd < 0)
         return -1;
     json_add_string(&line, text);

@@ -217,9 +217,9 @@ static bool is_listed(int32_t cp, const int32_t *list)
     return *list != 0;
 }
 
-/* May a line end between two characters of a text without blanks? Chinese and Japanese break
- * between any two characters, but not before a closing mark and not after an opening one (UAX
- * 14). */
+/* Returns whether a line may end between two characters of a text without blanks. Chinese and
+ * Japanese break between any two characters, but not before a closing mark and not after an opening
+ * one (UAX 14). */
 static bool may_break(int32_t before, int32_t after)
 {
     static const int32_t closing[] = {

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     context_begin_turn(&c);
     context_add_text(&c, ROLE_USER, STR("next"));
     context_cut(&c, 20, 1000);
-    context_settle(&c);
+    context_finish(&c);
     if (c.count == 0 || c.at[c.count - 1].role != ROLE_USER)
         abort();
     context_release(&c);

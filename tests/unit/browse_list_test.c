@@ -19,10 +19,10 @@ static void put(struct session_rows *s, size_t history, char letter, size_t coun
         struct session *to = session_list_add(&list);
 
         buf_addf(&text, "%c%zu", letter, i);
-        to->id = session_list_keep(&list, buf_str(&text));
+        to->id = session_list_copy(&list, buf_str(&text));
         buf_clear(&text);
         time_add_iso(&text, (start + (int64_t)i * seconds) * TIME_SECOND);
-        to->last_used = session_list_keep(&list, buf_str(&text));
+        to->last_used = session_list_copy(&list, buf_str(&text));
         to->used = (start + (int64_t)i * seconds) * TIME_SECOND;
         to->count = 10 * i;
         to->preview = to->id;

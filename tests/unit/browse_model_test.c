@@ -18,8 +18,8 @@ static void take_sessions(struct browse *b, const char *letters)
         struct str id = {(char[]){'s', *letter}, 2};
         struct session *s = session_list_add(&list);
 
-        s->id = s->preview = session_list_keep(&list, id);
-        s->last_used = session_list_keep(&list, STR("2024-06-27T10:00:00+00:00"));
+        s->id = s->preview = session_list_copy(&list, id);
+        s->last_used = session_list_copy(&list, STR("2024-06-27T10:00:00+00:00"));
         s->count = 7;
         s->last_line = (off_t)left--;
     }

@@ -13,7 +13,7 @@ static void take_sessions(struct browse *b, size_t count)
         struct str id = {(char[]){'s', (char)('0' + i)}, 2};
         struct session *s = session_list_add(&list);
 
-        s->id = s->preview = session_list_keep(&list, id);
+        s->id = s->preview = session_list_copy(&list, id);
         s->count = i + 1;
         s->last_line = (off_t)(count - i);
     }

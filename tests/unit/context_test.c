@@ -227,7 +227,7 @@ TEST(a_prompt_that_failed_takes_no_place)
     context_begin_turn(&c);
     context_add_text(&c, ROLE_USER, STR("n"));
     context_cut(&c, 2, CONTEXT_ALL);
-    context_settle(&c);
+    context_finish(&c);
     CHECK_CONTEXT(&c, "u:u a:d/u:n");
     CHECK_INT(c.dropped, 0);
     context_release(&c);
@@ -437,7 +437,7 @@ TEST(a_running_turn_makes_room_for_itself)
         call(&c, "\"\"", "x");
         result(&c, "\"a result that is rather long, for a test\"", 'x');
     }
-    context_settle(&c);
+    context_finish(&c);
     CHECK(!context_fit(&c, SIZE_MAX, SIZE_MAX));
     /* A small window for earlier turns does not touch this one. */
     CHECK(context_fit(&c, 60, SIZE_MAX));
@@ -485,7 +485,7 @@ TEST(this_turn_is_always_whole)
     call(&c, "\"\"", "x");
     result(&c, "\"r\"", 'x');
     context_cut(&c, 1, 1);
-    context_settle(&c);
+    context_finish(&c);
     CHECK_CONTEXT(&c, "/u:a\n\na long prompt a*: t=x:r");
     context_cut(&c, 0, 0);
     CHECK_CONTEXT(&c, "/u:a\n\na long prompt a*: t=x:r");
@@ -529,7 +529,7 @@ TEST(messages_get_the_shape_that_servers_take)
         struct context c;
 
         begin_context(&c, rows[i].lines, rows[i].prompt);
-        context_settle(&c);
+        context_finish(&c);
         CHECK_CONTEXT(&c, rows[i].want);
         context_release(&c);
     }
@@ -546,7 +546,7 @@ TEST(a_call_with_bad_arguments_is_completed)
         ",\"tool_calls\":[{\"id\":\"x\",\"name\":\"f\",\"args\":\"{bad\"}]");
     context_begin_turn(&c);
     context_add_text(&c, ROLE_USER, STR("p"));
-    context_settle(&c);
+    context_finish(&c);
     CHECK_CONTEXT(&c, "u:a a*: t=x:" NONE ", its arguments are not a valid JSON object/u:p");
     context_release(&c);
 }
@@ -558,11 +558,11 @@ TEST(without_a_turn_everything_is_earlier)
     context_init(&c);
     add_lines(&c, "u:a|a:b");
     context_cut(&c, 2, CONTEXT_ALL);
-    context_settle(&c);
+    context_finish(&c);
     CHECK_CONTEXT(&c, "u:a a:b/");
     context_release(&c);
     context_cut(&c, 1, 1);
-    context_settle(&c);
+    context_finish(&c);
     CHECK_INT(c.count, 0);
     CHECK_INT(c.turn, 0);
     context_release(&c);
@@ -595,7 +595,7 @@ TEST(a_call_without_a_result_may_have_run)
         context_init(&c);
         add(&c, "user", "\"a\"", "");
         add(&c, "assistant", "\"\"", rows[i].more);
-        context_settle(&c);
+        context_finish(&c);
         buf_addf(&want, "u:a a*: t=x:%s/", rows[i].want);
         CHECK_CONTEXT(&c, buf_c(&want));
         CHECK(c.at[2].failed);
@@ -613,7 +613,7 @@ TEST(a_failed_result_is_marked)
     add(&c, "tool", "\"r\"", ",\"tool_call_id\":\"x\",\"failed\":true");
     add(&c, "assistant", "\"\"", A_CALL);
     add(&c, "tool", "\"s\"", ",\"tool_call_id\":\"x\",\"failed\":false");
-    context_settle(&c);
+    context_finish(&c);
     CHECK(c.at[1].failed);
     CHECK(!c.at[3].failed);
     context_release(&c);
@@ -633,7 +633,7 @@ TEST(thinking_travels_with_its_message)
     result(&c, "\"r\"", 'x');
     add(&c, "assistant", "\"\"", A_CALL ",\"thinking\":[]");
     add(&c, "assistant", "\"\"", A_CALL ",\"thinking\":\"\",\"provider\":\"p\"");
-    context_settle(&c);
+    context_finish(&c);
     CHECK_CONTEXT(&c, "u:a a:b u:c a*: t=x:r a*: t=x:no result: the call was not carried out a*: "
                       "t=x:unknown: chat was killed while it ran/");
     for (size_t i = 0; i < c.count; i++) {
@@ -648,7 +648,7 @@ TEST(thinking_travels_with_its_message)
     add_lines(&c, "a:c|u:d");
     add(&c, "assistant", "\"e\"", THOUGHT);
     add(&c, "assistant", "\"f\"", A_CALL THOUGHT);
-    context_settle(&c);
+    context_finish(&c);
     CHECK(c.at[1].thinking == NULL);
     CHECK_STR(c.at[3].thinking, "[ {\"type\":\"thinking\"}]");
     context_release(&c);

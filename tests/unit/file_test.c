@@ -32,25 +32,27 @@ TEST(open_regular_creates_with_the_exact_mode)
 
     scratch_enter();
     old = umask(0777);
-    fd = file_open_regular("new", O_RDWR | O_CREAT, 0600, NULL, NULL, NULL);
+    fd = file_open_regular_at(FILE_CWD, "new", O_RDWR | O_CREAT, 0600, NULL, NULL, NULL);
     CHECK(fd >= 0);
     CHECK_INT(file_write_all(fd, "x", 1), 0);
     close(fd);
     CHECK_INT(scratch_mode("new"), 0600);
     umask(0);
-    fd = file_open_regular("excl", O_RDWR | O_CREAT | O_EXCL, 0640, NULL, NULL, NULL);
+    fd = file_open_regular_at(FILE_CWD, "excl", O_RDWR | O_CREAT | O_EXCL, 0640, NULL, NULL, NULL);
     CHECK(fd >= 0);
     close(fd);
     CHECK_INT(scratch_mode("excl"), 0640);
 
     /* One that was there keeps mode and content. */
     CHECK_INT(chmod("new", 0644), 0);
-    fd = file_open_regular("new", O_RDWR | O_CREAT, 0600, NULL, NULL, NULL);
+    fd = file_open_regular_at(FILE_CWD, "new", O_RDWR | O_CREAT, 0600, NULL, NULL, NULL);
     CHECK(fd >= 0);
     close(fd);
     CHECK_INT(scratch_mode("new"), 0644);
     scratch_check("new", "x");
-    CHECK_INT(file_open_regular("new", O_RDWR | O_CREAT | O_EXCL, 0600, NULL, NULL, NULL), -1);
+    CHECK_INT(
+        file_open_regular_at(FILE_CWD, "new", O_RDWR | O_CREAT | O_EXCL, 0600, NULL, NULL, NULL),
+        -1);
     umask(old);
     scratch_leave();
 }

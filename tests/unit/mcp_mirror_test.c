@@ -12,7 +12,7 @@ static void check(const char *schema, const char *args, const char *want)
 {
     struct buf out = BUF_INIT(BUF_SMALL);
 
-    mcp_mirror_add(&out, "tools/call", "t", str_of(schema), str_of(args));
+    mcp_add_headers(&out, "tools/call", "t", str_of(schema), str_of(args));
     CHECK(str_starts(buf_str(&out), STR("Mcp-Method: tools/call\nMcp-Name: t\n")));
     CHECK_STR(buf_c(&out) + 35, want);
     buf_release(&out);
@@ -22,10 +22,10 @@ TEST(the_method_and_the_tool)
 {
     struct buf out = BUF_INIT(BUF_SMALL);
 
-    mcp_mirror_add(&out, "initialize", NULL, STR_NONE, STR_NONE);
+    mcp_add_headers(&out, "initialize", NULL, STR_NONE, STR_NONE);
     CHECK_STR(buf_c(&out), "Mcp-Method: initialize\n");
     buf_clear(&out);
-    mcp_mirror_add(&out, "tools/call", "wé", STR_NONE, STR_NONE);
+    mcp_add_headers(&out, "tools/call", "wé", STR_NONE, STR_NONE);
     CHECK_STR(buf_c(&out), "Mcp-Method: tools/call\nMcp-Name: =?base64?d8Op?=\n");
     buf_release(&out);
 }

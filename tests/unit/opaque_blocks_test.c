@@ -198,7 +198,7 @@ static void details_are(const char *const *details, bool piece, const char *want
     opaque_init(&r);
     for (; *details; details++)
         opaque_add_detail(&r, "reasoning_details", str_of(*details), piece);
-    opaque_settle(&r, true);
+    opaque_finish(&r, true);
     CHECK_STR(buf_c(&r.thinking), wanted);
     opaque_release(&r);
 }
@@ -281,12 +281,12 @@ TEST(reasoning_that_does_not_fit_goes_back_not_at_all)
     opaque_add_detail(&r, "d", STR("{\"type\":\"reasoning.text\",\"text\":\"a\"}"), false);
     opaque_add_detail(&r, "d", buf_str(&large), false);
     opaque_add_reasoning(&r, "r", buf_str(&large));
-    opaque_settle(&r, true);
+    opaque_finish(&r, true);
     CHECK_INT(r.thinking.len, 0);
     /* The next response is not affected. */
     opaque_add_detail(&r, "d", STR("{\"type\":\"reasoning.text\",\"text\":\"a\"}"), false);
     opaque_add_reasoning(&r, "r", STR("b"));
-    opaque_settle(&r, true);
+    opaque_finish(&r, true);
     CHECK_STR(buf_c(&r.thinking), "[{\"type\":\"r\",\"text\":\"b\"},"
                                   "{\"type\":\"d\",\"d\":[{\"type\":\"reasoning.text\","
                                   "\"text\":\"a\"}]}]");
@@ -300,8 +300,8 @@ TEST(details_of_an_answer_without_calls)
 
     opaque_init(&r);
     opaque_add_detail(&r, "d", STR("{\"type\":\"reasoning.text\"}"), true);
-    opaque_settle(&r, false);
-    opaque_settle(&r, true);
+    opaque_finish(&r, false);
+    opaque_finish(&r, true);
     CHECK_INT(r.thinking.len, 0);
     opaque_release(&r);
 }

@@ -127,7 +127,7 @@ TEST(a_conversation_becomes_messages)
         context_init(&c);
         for (size_t k = 0; k < 7 && rows[i].lines[k]; k++)
             add_line(&c, rows[i].lines[k]);
-        context_settle(&c);
+        context_finish(&c);
         for (size_t k = 0; k < 6 && rows[i].want[k]; k++)
             buf_addf(&want, "%s%s", k > 0 ? "," : "", rows[i].want[k]);
         for (size_t k = 0; k < want.len; k++)
@@ -177,7 +177,7 @@ static void check_bound(const struct ask *first, const struct ask *second, bool 
              buf_c(&blocks));
     add_line(&c, buf_c(&text));
     context_add_text(&c, ROLE_USER, STR("and"));
-    context_settle(&c);
+    context_finish(&c);
     ask = *second;
     ask.context = &c;
     http_request_init(&r);

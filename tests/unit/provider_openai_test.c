@@ -28,7 +28,7 @@ TEST(calls_get_the_form_that_servers_take)
                               "\"chatcmpl-tool-0123456789abcdef0123456789abcdef\""));
     add_line(&c, LINE("tool", "\"content\":\"s\",\"tool_call_id\":\"a\""));
     add_line(&c, LINE("user", "\"content\":\"q\""));
-    context_settle(&c);
+    context_finish(&c);
     CHECK_REQUEST(&ask, "https://api.openai.com/v1/chat/completions",
                   "Content-Type: application/json\nAccept: application/json\n",
                   "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"…\"},"
@@ -61,7 +61,7 @@ TEST(many_calls_with_the_same_id_take_no_cubic_time)
                           (struct context_server){"openai", NULL});
         context_add_result(&c, STR("functions.f:0"), STR("r"), false);
     }
-    context_settle(&c);
+    context_finish(&c);
     http_request_init(&r);
     CHECK_INT(provider_openai.request(&provider_openai, &ask, &r, &e), 0);
     CHECK(time_ticks() - start < 5000);

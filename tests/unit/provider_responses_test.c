@@ -102,7 +102,7 @@ TEST(a_context_becomes_the_input)
         context_init(&c);
         for (size_t k = 0; k < 4 && rows[i].lines[k]; k++)
             add_line(&c, rows[i].lines[k]);
-        context_settle(&c);
+        context_finish(&c);
         http_request_init(&r);
         CHECK_INT(provider_openai_own.request(&provider_openai_own, &ask, &r, NULL), 0);
         buf_addf(&want,

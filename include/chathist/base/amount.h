@@ -17,7 +17,7 @@
 
 struct amount {
     uint64_t whole;
-    uint64_t part; /* of AMOUNT_UNIT, less than it */
+    uint64_t part; /* the part of AMOUNT_UNIT, less than it */
 };
 
 /* A price for a million tokens, in millionths of a currency unit, less than PRICE_MAX. Then each

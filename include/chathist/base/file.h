@@ -35,18 +35,16 @@ int file_fill_std_fds(void);
 int file_stat(int dir, const char *path, struct stat *st);
 int file_unlink(int dir, const char *path);
 int file_rename(int dir, const char *from, const char *to);
-/* Are they of one file? */
+/* Returns whether they are of one file. */
 bool file_is_same(const struct stat *a, const struct stat *b);
-/* Is the path now a name of the open file? A link is not. */
+/* Returns whether the path now is a name of the open file, which a link is not. */
 bool file_is_named(int dir, const char *path, int fd);
 
-/* Opens a regular file: a symbolic link, FIFO, device or directory is refused with a message that
+/* Opens a regular file below the directory (FILE_CWD: the working directory): a symbolic link, FIFO, device or directory is refused with a message that
  * names it (links in the directories above are followed). `flags` as for open(2); O_CLOEXEC,
  * O_NOFOLLOW, O_NONBLOCK and O_NOCTTY are added. With O_CREAT a file that this call makes has
  * exactly `mode`, whatever the umask; one that was there is not changed. `st` (may be NULL) gets
  * its fstat. Returns the descriptor, or -1 with *e set and errno in *errnum (may be NULL). */
-int file_open_regular(const char *path, int flags, mode_t mode, struct stat *st, int *errnum,
-                      struct err *e);
 int file_open_regular_at(int dir, const char *path, int flags, mode_t mode, struct stat *st,
                          int *errnum, struct err *e);
 
@@ -84,7 +82,8 @@ ssize_t file_pread_full(int fd, void *p, size_t n, off_t offset);
 /* Writes n bytes of another file, those from `at` on. Returns 0, or -1 with errno set: EIO if that
  * file ends before. */
 int file_copy(int to, int from, off_t at, off_t n);
-/* Does the file, whose fstat is *st, have holes of 1 MiB or more in total, which read as zeros? */
+/* Returns whether the file, whose fstat is *st, has holes of 1 MiB or more in total, which read as
+ * zeros. */
 bool file_is_sparse(int fd, const struct stat *st);
 /* Refuses such a file, because a small one can be endless to read. Returns 0, or -1 with *e set
  * (ERR_USAGE). */

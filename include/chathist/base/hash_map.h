@@ -22,7 +22,7 @@ struct hash_map_entry {
  * without reading keys. */
 struct hash_map_slot {
     uint32_t hash;
-    uint32_t number; /* of the entry, from 1; 0 if the slot is free */
+    uint32_t number; /* the number of the entry, from 1; 0 if the slot is free */
 };
 
 struct hash_map_block;
@@ -33,7 +33,7 @@ struct hash_map {
     size_t count, entries_cap;
     struct hash_map_slot *slots;
     size_t size;                   /* a power of two, or 0 */
-    struct hash_map_block *blocks; /* of copied keys */
+    struct hash_map_block *blocks; /* the blocks of copied keys */
     char *free;                    /* the bytes of the last one that are not used */
     size_t room;
 };

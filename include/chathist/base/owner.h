@@ -26,8 +26,8 @@ const char *owner_fault(int fd, enum owner allowed);
  * file that does not exist has no fault. */
 const char *owner_fault_at(const char *path, enum owner allowed);
 
-/* Does a user other than this one listen on the port of this machine's loopback addresses? Then
- * returns true with the user's number in *uid. The accounts of the system (below 1000, root among
+/* Returns true, with the number of the user in *uid, if a user other than this one listens on the
+ * port of this machine's loopback addresses. The accounts of the system (below 1000, root among
  * them) do not count: only root can start something as one of them. Linux says who listens
  * (proc_net_tcp(5)); returns false elsewhere. */
 bool owner_foreign_listener(unsigned port, uid_t *uid);

@@ -24,7 +24,7 @@ char *path_beside(const char *self, const char *name);
 /* Returns the absolute path of the file, without `.`, `..` or links. The caller frees it. Returns
  * NULL with *e set on failure, also if the file does not exist. */
 char *path_real(const char *path, struct err *e);
-/* Do both paths name one file, or would they if it were created? */
+/* Returns whether both paths name one file, or would if it were created. */
 bool path_same(const char *a, const char *b);
 
 #endif

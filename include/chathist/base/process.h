@@ -156,7 +156,7 @@ struct child {
  * struct spawn. Returns 0, or -1 with *e set. The caller ignores SIGPIPE. */
 int child_start(struct child *c, char *const argv[], char *const env[], const char *cwd,
                 struct err *e);
-/* Has the program ended? Does not wait. Processes that it started may still run. */
+/* Returns whether the program has ended. Does not wait. Processes that it started may still run. */
 bool child_ended(struct child *c);
 /* Adds the result of one read to b, without waiting. Returns false if there is nothing to read now.
  * At the end of the stream, or if b is full, the descriptor is closed and false is returned. */

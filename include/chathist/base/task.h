@@ -8,7 +8,7 @@
 
 struct task {
     const char *name;   /* a word for the user: `check` */
-    const char *unit;   /* of the numbers: `lines`; NULL: they are bytes */
+    const char *unit;   /* the unit of the numbers: `lines`; NULL: they are bytes */
     uint64_t done, all; /* all is 0 if it is unknown */
 };
 

@@ -53,7 +53,7 @@ bool time_parse_span(struct str text, int64_t *ms);
 
 /* Reads such a duration, with its units, from the front of a text, and moves *text past it. Returns
  * false, with *text undefined, if the text does not begin with one. */
-bool time_take_span(struct str *text, int64_t *ms);
+bool time_read_span(struct str *text, int64_t *ms);
 
 /* Reads a time as people and git write it, and sets its first and its last microsecond:
  *  - the forms of time_parse_iso, but in local time if no zone is given, and meaning the whole

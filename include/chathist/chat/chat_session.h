@@ -45,7 +45,7 @@ struct chat_session {
     struct consent consent;
     struct events events;
     struct prices prices;  /* for the computed cost of -u and --json */
-    struct schema *schema; /* of --schema; NULL: none */
+    struct schema *schema; /* the schema of --schema; NULL: none */
     struct err unasked;    /* why no request can be sent: no model is known yet */
     struct turn_store store;
     bool cut_noted;      /* a notice has said that the server leaves out messages */
@@ -63,7 +63,7 @@ struct chat_session {
 void chat_session_open(struct chat_session *t, const struct chat_args *args);
 /* Decides whether a history without read permission is ignored: the question is asked without it,
  * unless the turn depends on earlier messages. Call it before chat_session_choose. */
-void chat_session_look_at_history(struct chat_session *t);
+void chat_session_check_history(struct chat_session *t);
 /* Chooses the session of the next turn as the arguments say. */
 void chat_session_choose(struct chat_session *t);
 /* Fills in everything that is the same for every turn, and loads the context. The caller has set

@@ -16,12 +16,13 @@
 
 /* What the context of a turn may hold. CONTEXT_ALL: no limit. */
 struct context_limits {
-    size_t messages; /* of earlier messages, as in context_cut */
+    size_t messages; /* the number of earlier messages, as in context_cut */
     size_t bytes;    /* likewise */
-    size_t tokens;   /* of the whole request; the context moves in steps (context_cut_in_steps) */
-    size_t most;     /* tokens of a request that the model can hold, or that the user allows */
-    size_t tools;    /* bytes of the tools, which count against `tokens` */
-    size_t answer;   /* tokens that are kept free for the answer */
+    size_t
+        tokens; /* the most tokens of the whole request; the context moves in steps (context_cut_in_steps) */
+    size_t most;   /* tokens of a request that the model can hold, or that the user allows */
+    size_t tools;  /* bytes of the tools, which count against `tokens` */
+    size_t answer; /* tokens that are kept free for the answer */
 };
 
 #define CONTEXT_LIMITS_NONE                                                                        \

@@ -25,7 +25,7 @@ struct stderr_text {
     bool color;
     bool open; /* text was written, and stderr_text_end was not called */
     bool ends_line;
-    struct markdown_layout layout; /* of the text on a terminal, which is not Markdown */
+    struct markdown_layout layout; /* the layout of the text on a terminal, which is not Markdown */
     struct buf laid;               /* what it has laid out and is not written yet */
 };
 

@@ -54,9 +54,9 @@ void request_settings_release(struct request_settings *r);
 /* How long to wait for whom, and how often to ask. */
 struct request_limits {
     struct http_limits http;
-    long tool_ms;     /* of a tool */
-    unsigned retries; /* of a request, while the server is busy */
-    unsigned rounds;  /* of tool calls in a turn */
+    long tool_ms;     /* the longest time of a tool */
+    unsigned retries; /* how often a request is repeated while the server is busy */
+    unsigned rounds;  /* the rounds of tool calls in a turn */
 };
 
 /* Reads the limits, of which those that are not set have their defaults. Returns 0, or -1 with

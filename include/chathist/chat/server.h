@@ -60,8 +60,9 @@ int server_providers(struct providers *known, const struct config *c, struct err
  * ERR_USAGE, which says what to set. */
 int server_choose(struct server *s, const struct providers *known, const struct config *c,
                   const struct ask_header *headers, size_t headers_count, struct err *e);
-/* Is a model whose name begins like that of another provider (`mistral:7b`) one of this server? It
- * is at a provider on this machine; at another one the list of its models in the cache decides. */
+/* Returns whether a model whose name begins like that of another provider (`mistral:7b`) is one of
+ * this server. It is at a provider on this machine; at another one the list of its models in the
+ * cache decides. */
 bool server_has_whole_name(const struct server *s, const struct config *c, const char *model);
 /* Returns -1 with ERR_USAGE if a key or a header of the user would be sent unencrypted to another
  * machine. The name of the host is not resolved, because the answer of a name server proves

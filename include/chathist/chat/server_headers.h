@@ -44,7 +44,7 @@ int server_headers_choose(struct server_headers *h, const struct providers *know
  * borrowed. Returns 0, or -1 with ERR_USAGE for a name or value that cannot be sent. */
 int server_headers_add(struct server_headers *h, const struct config_named *from, const char *name,
                        bool command, struct err *e);
-/* Does one of them hold a key, so that the server needs no other? */
+/* Returns whether one of them holds a key, so that the server needs no other. */
 bool server_headers_hold_key(const struct server_headers *h);
 /* Runs the commands that have not run, in `dir`, and makes h->ready complete. Returns 0, or -1 with
  * *e set as server_try_key. */

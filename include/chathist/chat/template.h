@@ -34,7 +34,7 @@ struct template_var {
     bool missing;           /* set if the text needs the value and it has none */
 };
 
-/* Is this the name of a variable? */
+/* Returns whether this is the name of a variable. */
 bool template_name_valid(struct str name);
 /* Adds the text with its variables expanded. Of several variables of one name the last one counts.
  * `line` is the number of the text's first line, for messages. Returns 0, or -1 with ERR_USAGE for
@@ -52,7 +52,7 @@ struct preset {
     const char *kind; /* "template" or "persona" */
     const char *name; /* borrowed */
     struct buf text;
-    struct str body;                    /* of the text */
+    struct str body;                    /* the body of the text */
     size_t line;                        /* number of its first line */
     const char *setting[SETTING_COUNT]; /* those that a file can set; of the text; NULL: not set */
     const char *system;                 /* likewise */

@@ -70,11 +70,11 @@ enum consent_answer {
     CONSENT_CANCELLED /* cancel_fd became readable */
 };
 
-/* May this call run? Asks on the controlling terminal, whatever standard input and output are.
- * Invisible characters of the call are shown, and text typed before the question is dropped.
- * `args` is valid JSON. */
+/* Returns whether this call may run. Asks on the controlling terminal, whatever standard input and
+ * output are. Invisible characters of the call are shown, and text typed before the question is
+ * dropped. `args` is valid JSON. */
 enum consent_answer consent_ask(struct consent *c, struct str name, struct str args);
-/* Does one of the patterns of consent.allowed match the name? */
+/* Returns whether one of the patterns of consent.allowed matches the name. */
 bool consent_matches(const char *patterns, struct str name);
 
 #endif

@@ -56,7 +56,7 @@ struct turn {
     struct str
         messages; /* a text with the context; STR_NONE: the session's thread is the context */
     const char *const *files; /* names of attached files, ends with NULL; NULL: none */
-    const struct attachment_list *attachments; /* of the prompt; NULL: none */
+    const struct attachment_list *attachments; /* the attachments of the prompt; NULL: none */
     struct context_limits limits;              /* what the context may hold */
     unsigned max_rounds;                       /* rounds of tool calls and continued pauses */
     int64_t tool_timeout_ms;                   /* for each call; 0: none */
@@ -67,16 +67,16 @@ struct turn {
     struct response answer; /* the last one */
     bool calling;           /* the answer ends with calls that are to be run */
     unsigned rounds;        /* rounds so far */
-    struct usage usage;     /* of all answers of the turn */
+    struct usage usage;     /* the usage of all answers of the turn */
     struct buf usages;      /* the same of each response in its stored form, a line each */
-    size_t refused_bytes;   /* of the messages of a request that was too long; 0: none */
+    size_t refused_bytes;   /* the bytes of the messages of a request that was too long; 0: none */
     bool text_results;      /* the server refused images of results; they are not sent */
     struct buf edits; /* what tools have edited since the last answer that was stored: the texts of
                        * tool_job.edits, one a line */
     bool is_new;      /* the session had no line before */
     bool was_cut;     /* the turn before this one did not send all messages either */
     struct attachment_list
-        *images; /* of the results of earlier rounds, which the context borrows */
+        *images; /* the images of the results of earlier rounds, which the context borrows */
     size_t images_count, images_cap;
     struct buf unsent;   /* names of attachments of the last prompt that are not sent again, */
     size_t unsent_count; /* and their number, where 2 also means more */
@@ -88,7 +88,7 @@ struct turn {
     bool finished;          /* the answer is complete and calls no tools */
     struct buf last;        /* the last prompt, for TURN_AGAIN */
     struct buf replaces;    /* ids of the lines that this turn supersedes, as `["id","id"` */
-    struct tool_job *calls; /* of the answer, during a round; NULL: none has begun */
+    struct tool_job *calls; /* the calls of the answer, during a round; NULL: none has begun */
     /* Of turn_store: */
     struct buf prompt_id; /* ids of the stored lines */
     struct buf answer_id;

@@ -45,7 +45,7 @@ struct turn_store {
     bool prompt_ended; /* its prompt was synced, or cannot be stored */
     bool prompt_kept;  /* its prompt is stored */
     bool titled;       /* the title of --title was stored */
-    size_t images;     /* of answers, written so far */
+    size_t images;     /* the images of answers, written so far */
 };
 #define TURN_STORE_INIT                                                                            \
     {                                                                                              \

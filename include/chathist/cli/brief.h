@@ -2,7 +2,7 @@
  * brief - stored lines for a reader that pays for each word, such as a model: shortened to a
  * budget, without secrets, and only of the user's own sessions.
  *
- *     brief_take -> brief_settle -> for each line: brief_add -> brief_end
+ *     brief_read_option -> brief_check_options -> for each line: brief_add -> brief_end
  */
 #ifndef CHATHIST_CLI_BRIEF_H
 #define CHATHIST_CLI_BRIEF_H
@@ -54,10 +54,10 @@ struct brief {
 };
 
 /* Handles BRIEF_OPTIONS. Returns false for another key. */
-bool brief_take(struct brief *b, int key, const char *value);
+bool brief_read_option(struct brief *b, int key, const char *value);
 /* Call after all options. The program ends if they need --json and it is not given. `lines`: --own
  * and --except need it, too. */
-void brief_settle(struct brief *b, bool json, bool lines);
+void brief_check_options(struct brief *b, bool json, bool lines);
 void brief_release(struct brief *b);
 
 /* Returns whether the program prints a session: not that of --except, nor, with --own, one that

@@ -86,7 +86,7 @@ struct choice {
     bool remote;           /* --remote: read the user's database */
     const char *match;     /* only sessions that meet this query (session_match.h); NULL: all */
     const char *repo;      /* --repo, or NULL */
-    struct arg_list names; /* of sessions: -s and the operands */
+    struct arg_list names; /* the names of sessions: -s and the operands */
     struct arg_list files; /* --history */
     /* Set by choose_open: */
     struct config config;
@@ -153,7 +153,7 @@ int choose_scan(const struct choice *c, const char *option, struct buf *printed,
 /* Sets how a program waits, warns and shows progress while it uses a history that it has located
  * itself, as choose_open does. Returns 0, or -1 with *e set: the configuration is wrong. */
 int choose_prepare(const struct choice *c, struct history *h, struct err *e);
-/* May there be several histories, so that each row must name its own? */
+/* Returns whether there may be several histories, so that each row must name its own. */
 bool choose_many(const struct choice *c);
 /* Puts the ids of the named sessions of a history into filter.sessions. Returns false if sessions
  * are named and this history has none of them. An ambiguous name ends the program. */
@@ -170,7 +170,8 @@ void choose_tell_homes(const struct choice *c);
 /* If nothing was found because the one history that was read is empty, says on a terminal that the
  * user has others. */
 void choose_hint_others(const struct choice *c);
-/* Does any option restrict the messages or sessions, apart from the names of sessions? */
+/* Returns whether any option restricts the messages or sessions, apart from the names of sessions.
+ * */
 bool choose_restricts(const struct choice *c);
 /* Returns the exit code for named sessions that were in no history, or 0 without such a session.
  * choose_report also reports each of them. */

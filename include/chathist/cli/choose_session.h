@@ -15,19 +15,19 @@
 #include "chathist/history/location.h"
 #include "chathist/history/session.h"
 
-/* Chooses the session of a new message in the first history: wish.named (-s), else $CHAT_SESSION,
- * else as the other fields of the wish and the time-out say. A session that is named and `fresh`
+/* Chooses the session of a new message in the first history: request.named (-s), else $CHAT_SESSION,
+ * else as the other fields of the request and the time-out say. A session that is named and `fresh`
  * becomes current, and ends the program if it has begun already. With `again` the last turn of the
  * session is repeated, and the time-out does not apply. Ends the program on an error.
  *
- * If wish.by_digits is set, and this history does not have the session, it is looked for in the
+ * If request.by_digits is set, and this history does not have the session, it is looked for in the
  * other histories of the user. A session with an id that programs generate must not begin here as
  * another one: the user may have it copied into this history, else the program ends. If the id is a
  * name, which two repositories may have, a hint on a terminal says so.
  *
  * Calls choose_tell_place for a new session. */
-void choose_session(struct resume *r, struct resume_wish wish, const struct choice *c, bool again,
-                    bool quiet);
+void choose_session(struct resume *r, struct resume_request request, const struct choice *c,
+                    bool again, bool quiet);
 /* Called when a session begins. Warns if the history is not that of the enclosing repository, and
  * why, if all its sessions came with the repository, and if an earlier one is kept. */
 void choose_tell_place(struct history *h, bool quiet);

@@ -71,7 +71,7 @@ struct config_named {
 struct config {
     char *value[SETTING_COUNT]; /* NULL: not set anywhere; see config_set */
     enum config_from from[SETTING_COUNT];
-    size_t line[SETTING_COUNT]; /* of the user configuration, if it came from there */
+    size_t line[SETTING_COUNT]; /* the line of the user configuration, if it came from there */
     struct config_named *named; /* see config_named */
     size_t named_count, named_cap;
     char *home;
@@ -102,7 +102,7 @@ void config_key(const struct config_named *named, struct buf *out);
 /* Writes `KEY = VALUE` into the user configuration: in the place of the last line with that key,
  * else as a new line. Everything else in the file stays. Returns 0, or -1 with *err set, also if
  * the file is a link: the user keeps it elsewhere. */
-int config_store(const char *key, struct str value, struct err *e);
+int config_file_set(const char *key, struct str value, struct err *e);
 /* `${XDG_CONFIG_HOME:-~/.config}/chathist/NAME`, whether it exists or not, for programs that have
  * not loaded the configuration. The caller frees it; NULL without a home directory. */
 char *config_user_file(const char *name);

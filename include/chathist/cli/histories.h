@@ -46,8 +46,8 @@ void histories_hint_others(const struct history *h, const struct config *c);
 
 /* Looks a session of a history up: with `exact` by its whole id, else as session_resolve does.
  * Returns 0 and *id, or -1 with *e set (ERR_ABSENT if the history has no such session). */
-int history_look_up(const struct history *h, struct str name, bool exact, struct buf *id,
-                    struct err *e);
+int history_find_session(const struct history *h, struct str name, bool exact, struct buf *id,
+                         struct err *e);
 /* Finds the session that `name` means in one of the trusted histories from number `first` on: its
  * id, else, unless `exact` is set, a unique beginning or end of it in all of them. Returns 1,
  * *place and *id; 0; or -1 with *e set if several histories have such a session, or one cannot be

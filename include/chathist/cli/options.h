@@ -38,7 +38,7 @@ enum opt_kind {
 
 struct opt {
     int key; /* the letter of the short form, or OPT_LONG + n without one; 0 ends a table */
-    const char *name; /* of the long form */
+    const char *name; /* the name of the long form */
     enum opt_kind kind;
     const char *meta; /* the name of the argument in help; NULL for flags */
     const char *help; /* NULL: accepted, but listed neither in --help nor for completion */

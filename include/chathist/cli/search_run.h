@@ -56,7 +56,7 @@ struct search_run {
     struct brief brief;   /* for --json */
     struct out out;
     /* private */
-    struct search_part *parts; /* of the histories that are searched */
+    struct search_part *parts; /* the parts of the histories that are searched */
     size_t count_parts;
     struct search_merge merge;
     struct hits_form form;

@@ -21,8 +21,8 @@ struct row {
     const struct session *session;
     size_t history; /* its number in the choice */
     /* private */
-    int64_t time;    /* of the last use, or of the creation */
-    uint64_t number; /* of messages or bytes, or 0 */
+    int64_t time;    /* the time of the last use, or of the creation */
+    uint64_t number; /* the number of messages or bytes, or 0 */
 };
 
 /* Zero-initialise and set the wishes. */

@@ -2,7 +2,7 @@
  * show - prints the messages of sessions as text, as stored lines, or in another format. A pipe and
  * a file get the same bytes; on a terminal, control characters are visible.
  *
- *     show_take, show_settle -> for each session: show_session -> show_end
+ *     show_read_option, show_check_options -> for each session: show_session -> show_end
  */
 #ifndef CHATHIST_CLI_SHOW_H
 #define CHATHIST_CLI_SHOW_H
@@ -49,15 +49,15 @@ struct show {
     const struct export_format *document; /* NULL: text, or stored lines */
     bool begun;
     struct export export;
-    struct buf title; /* of the session, for a document */
+    struct buf title; /* the title of the session, for a document */
     struct export_stdout sink;
 };
 
 /* Handles SHOW_OPTIONS. */
-void show_take(struct show *s, int key, const char *value);
+void show_read_option(struct show *s, int key, const char *value);
 /* Call after all options. Prints the last messages that are chosen, all or --limit, and stored
  * lines with --json; the program ends if the format contradicts that. */
-void show_settle(struct show *s, const struct choice *c);
+void show_check_options(struct show *s, const struct choice *c);
 
 /* Prints the thread of a session. Ends the program if it cannot be read. Returns the number of
  * messages in the thread. */

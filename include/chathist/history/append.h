@@ -39,7 +39,7 @@ struct append {
     off_t end;        /* its size */
     bool fresh;       /* no writer has finished yet, so the directory needs a sync */
     bool torn;        /* the last line has no newline */
-    off_t put;        /* bytes of the lines that append_put wrote and append_settle did not count */
+    off_t put;        /* bytes of the lines that append_put wrote and append_finish did not count */
 };
 
 /* Opens and locks `path`. A missing file is created with mode 0600. A link, FIFO, device or
@@ -54,10 +54,10 @@ int append_open_present(struct append *a, int dir, const char *path, struct appe
 /* Writes complete lines at the end, after a newline if the last line is torn. With `sync` they are
  * on the disk on return. Returns 0, or -1 with *e set and the file truncated to its former size. */
 int append_write(struct append *a, struct str lines, bool sync, struct err *e);
-/* The two halves of append_write: append_put writes the lines, and if it succeeds, append_settle
+/* The two halves of append_write: append_put writes the lines, and if it succeeds, append_finish
  * syncs them, which another thread may do. Each returns what append_write does. */
 int append_put(struct append *a, struct str lines, bool sync, struct err *e);
-int append_settle(struct append *a, bool sync, struct err *e);
+int append_finish(struct append *a, bool sync, struct err *e);
 void append_close(struct append *a);
 /* Locks an open file or directory in the same way; closing it ends the lock. Returns 0, or -1 with
  * *e set. */

@@ -42,9 +42,9 @@ void *known_add(struct known *k, uint64_t key);
 /* Returns known_find, or else known_add. */
 void *known_have(struct known *k, uint64_t key);
 /* Makes room for n entries after the last one, and returns the first of them. The caller fills
- * them; each call of known_take makes the next one an entry. */
+ * them; each call of known_commit makes the next one an entry. */
 void *known_room(struct known *k, size_t n);
-void known_take(struct known *k);
+void known_commit(struct known *k);
 /* Asks the processor for the slot of a key, which is rarely in the cache. */
 void known_fetch(const struct known *k, uint64_t key);
 void known_release(struct known *k);

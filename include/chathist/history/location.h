@@ -64,14 +64,14 @@ struct history {
     int dir_fd, pointer_fd;
     char *path;           /* the history file, absolute unless explicit */
     char *pointer;        /* the pointer file */
-    char *index;          /* the session index; see history_index */
+    char *index;          /* the session index; see history_index_path */
     char *skip;           /* the skip index; used only together with the session index */
     char *vectors;        /* the vectors of messages (embed/vectors.h); used likewise */
     char *dir;            /* the directory of the history; NULL when explicit */
     char *register_path;  /* ${state_home}/chathist/histories; NULL if unknown */
     char *token_path;     /* ${state_home}/chathist/token; NULL if unknown */
     char *copies;         /* the directory of second names (history/links.h); NULL if unknown */
-    struct git_dirs *git; /* of a repository; NULL outside of git */
+    struct git_dirs *git; /* what was found in a repository; NULL outside of git */
     /* This machine's clock, in microseconds since 1970, by which the lines are ordered
      * (history/order.h). It is read once a run, so that all histories of a run use the same; a
      * program that runs for long sets it again before each list and search. */
@@ -84,14 +84,15 @@ struct history {
      * came with the repository. Without a mark it is HISTORY_NOTHING_OWN; it is 0 for the user's
      * own history, and an explicit one, if `safe`. */
     struct owner_mark mark;
-    char *nowhere;   /* why no place for a history was found; the paths are empty; else NULL */
-    char *notice;    /* why it is this history, if another one would be expected; else NULL */
-    char *doubt;     /* why it could not be determined whether the history is trusted; else NULL */
-    bool is_old;     /* this is `.aicoder` in the work tree; it has not been moved yet */
-    bool dir_exists; /* the directory need not be made; always true when explicit */
-    bool safe;       /* no other user can have written the directory, the history, the pointer */
-    bool marked;     /* the mark is of this file */
-    bool outdated;   /* the mark has the form of an earlier version */
+    char *nowhere; /* why no place for a history was found; the paths are empty; else NULL */
+    char *notice;  /* why it is this history, if another one would be expected; else NULL */
+    char
+        *trust_fault; /* why it could not be determined whether the history is trusted; else NULL */
+    bool is_old;      /* this is `.aicoder` in the work tree; it has not been moved yet */
+    bool dir_exists;  /* the directory need not be made; always true when explicit */
+    bool safe;        /* no other user can have written the directory, the history, the pointer */
+    bool marked;      /* the mark is of this file */
+    bool outdated;    /* the mark has the form of an earlier version */
     bool
         trusted; /* pointer, index and mark.from count; also true for files that do not exist yet */
     bool keeps_copies; /* the history gets a second name; an existing one is renewed in any case */
@@ -160,7 +161,7 @@ int history_make(struct history *h, struct err *e);
 /* Returns the path of the file of the marks (history/trust.h). The caller frees it. */
 char *history_marks(const struct history *h);
 /* The three functions below are for the caller that holds the lock of the history, `fd`. */
-/* Has the account the mark of this file? Looks again if the file was replaced. */
+/* Returns whether the account has the mark of this file. Looks again if the file was replaced. */
 bool history_is_marked(struct history *h, int fd);
 /* Writes the mark: lines from offset `size` on are the account's. When an account first
  * stores something in an existing place, all rights are taken from others (0700 and 0600), and
@@ -177,13 +178,13 @@ void history_announce(struct history *h);
  * made. */
 int history_make_here(struct history *h, const char *dir, struct err *e);
 /* Links the history under its second name, if that is missing. `st` is its fstat. */
-void history_keep_copy(const struct history *h, const struct stat *st);
+void history_make_second_name(const struct history *h, const struct stat *st);
 
 /* ---- the index files ---- */
 
 /* Returns the path of the session index, or NULL if it must not be used: an index that came with an
  * untrusted directory is not read. */
-const char *history_index(const struct history *h);
+const char *history_index_path(const struct history *h);
 /* For programs that write a file of the user's choice: returns "is the history" or "belongs to the
  * history" if the path is one of its files, else NULL. */
 const char *history_file_of(const struct history *h, const char *path);

@@ -46,7 +46,8 @@ struct prices {
     char (*currencies)[4]; /* the currencies of the file other than USD */
     size_t currencies_count, currencies_cap;
     /* private */
-    struct hash_map names; /* of models that were looked up, with the first line that matches */
+    struct hash_map
+        names; /* the names of models that were looked up, with the first line that matches */
 };
 
 #define PRICES_INIT                                                                                \

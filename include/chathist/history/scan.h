@@ -31,8 +31,9 @@ struct line {
 };
 
 struct scan {
-    int fd;       /* -1: the file does not exist, so the history has no lines */
-    off_t size;   /* of the file when opened; may be made smaller before the first line is read */
+    int fd; /* -1: the file does not exist, so the history has no lines */
+    off_t
+        size; /* the size of the file when opened; may be made smaller before the first line is read */
     uint64_t bad; /* bad lines parsed so far */
     /* Set after scan_open: reports how far the scan is, as a task of that name; NULL: nothing does. */
     task_report *work;
@@ -64,7 +65,7 @@ void scan_share(struct scan *part, const struct scan *s, off_t at, off_t end);
  * are then not counted if they are bad. */
 void scan_only(struct scan *s, struct str session_id);
 /* Returns false if the line certainly belongs to another session than that of scan_only. */
-bool scan_may_give(const struct scan *s, struct str line);
+bool scan_may_match(const struct scan *s, struct str line);
 
 /* Makes the scan start, or start again, at `at`, the beginning of a line, or at the end of
  * the file if that is smaller. */

@@ -60,7 +60,7 @@ int session_last(const struct history *h, struct buf *id, struct err *e);
 /* Returns 1 if a session of that id has lines, or is the current session, which may have no
  * lines yet; otherwise 0, or -1 with *err set. */
 int session_exists(const struct history *h, struct str id, struct err *e);
-/* Does the history hold a line of the session now? Returns 1, 0, or -1 with *err set. */
+/* Returns 1 if the history holds a line of the session now, 0 if not, or -1 with *err set. */
 int session_has_lines(const struct history *h, struct str id, struct err *e);
 /* Resolves the session argument of a reader: `current`, `last` (both names are reserved), an id,
  * otherwise a unique prefix, otherwise a unique suffix of 4 characters or more. The current
@@ -84,7 +84,7 @@ int session_draft_title(const struct history *h, struct str id, struct str title
 
 /* The options of the user. Without any, the current session is continued, or a new one is begun if
  * no session is current or the current one has been idle for too long. */
-struct resume_wish {
+struct resume_request {
     const char *named;  /* -s ID or $CHAT_SESSION, taken literally; NULL: none */
     bool by_digits;     /* -s may be the six digits at the end of one generated id */
     bool fresh;         /* a new one in any case */
@@ -95,7 +95,7 @@ struct resume_wish {
 struct resume {
     struct buf id;
     bool fresh;        /* the id was made just now */
-    bool make_current; /* resume_settle makes it current once a line is stored */
+    bool make_current; /* resume_finish makes it current once a line is stored */
     bool adopt;        /* it came with the repository: resume_claim remembers that it was named */
     /* It is fresh because no session was current. If another program begins one at the same time,
      * that one may be used instead (resume_claim). */
@@ -111,16 +111,16 @@ struct resume {
 /* Chooses a session. Changes nothing on disk. A pointer that cannot be read counts as no current
  * session. Returns 0; or -1 with *e set: ERR_USAGE if `named` is no session id, or the history
  * cannot be read. */
-int resume_choose(struct resume *r, const struct history *h, const struct resume_wish *wish,
+int resume_choose(struct resume *r, const struct history *h, const struct resume_request *request,
                   struct err *e);
 /* Called before the first line is stored. If several programs begin a session at once, one of them
  * makes its own session current, under the lock of the history, and the others use that session:
- * r->id changes. Returns 0; or -1 with *e set: nothing has changed, and resume_settle tries again.
+ * r->id changes. Returns 0; or -1 with *e set: nothing has changed, and resume_finish tries again.
  */
 int resume_claim(struct resume *r, struct history *h, struct err *e);
 /* Called after the first line was stored: makes the session current, if it should be. Returns 0; or
  * -1 with *e set, also if the pointer is no regular file. */
-int resume_settle(const struct resume *r, struct history *h, struct err *e);
+int resume_finish(const struct resume *r, struct history *h, struct err *e);
 void resume_release(struct resume *r);
 
 #endif

@@ -65,7 +65,7 @@ struct session *session_list_add(struct session_list *l);
 /* Removes the sessions without a mark, and those after the first `limit` with one. */
 void session_list_restrict(struct session_list *l, const bool *marked, size_t limit);
 /* Returns a NUL-terminated copy of `text` that lives as long as the list. */
-struct str session_list_keep(struct session_list *l, struct str text);
+struct str session_list_copy(struct session_list *l, struct str text);
 /* Takes over a block of memory that malloc gave, so that it lives as long as the list. Returns
  * it. */
 char *session_list_own(struct session_list *l, char *block);

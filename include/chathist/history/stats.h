@@ -47,9 +47,9 @@ bool stats_is_time(enum stats_by by);
 
 struct stats_count {
     uint64_t messages;
-    uint64_t calls; /* of tools */
+    uint64_t calls; /* the calls of tools */
     uint64_t sessions;
-    uint64_t answers;       /* of a model, without copies */
+    uint64_t answers;       /* the answers of a model, without copies */
     uint64_t unknown;       /* answers whose input or output tokens are unknown */
     uint64_t input, output; /* the tokens that are known */
 };

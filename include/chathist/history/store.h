@@ -48,7 +48,7 @@ int store_name(struct history *h, struct str id, struct err *e);
  * as history_wait says; compare the inode with the path's, else open again; build the lines; end a
  * torn last line by a newline; write; on failure truncate to where the first line began; fdatasync;
  * sync the directory of a new file; link a repository's history under its second name
- * (history_keep_copy). */
+ * (history_make_second_name). */
 int store_append(struct history *h, struct draft *drafts, size_t count, struct err *e);
 /* The same, but if the history has no line of the session when it is locked, nothing is stored, with
  * ERR_ABSENT. */

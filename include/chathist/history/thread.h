@@ -25,7 +25,7 @@
 struct thread {
     struct message *at;
     size_t count;
-    /* The line that gives the session its title, set by thread_settle; else NULL. */
+    /* The line that gives the session its title, set by thread_finish; else NULL. */
     struct message *title;
     uint64_t all;       /* lines of the session in the file, including dropped ones */
     uint64_t bad_lines; /* bad lines that were met */
@@ -41,9 +41,9 @@ int thread_find(struct thread *t, const struct history *h, struct str session_id
                 struct err *e);
 /* These build a thread from lines that the caller has read. thread_add adds a copy of a line to a
  * thread, which starts zeroed, and returns whether it is valid; a thread with one that is not can
- * only be released. thread_settle then drops and orders lines as above. */
+ * only be released. thread_finish then drops and orders lines as above. */
 bool thread_add(struct thread *t, struct str line);
-void thread_settle(struct thread *t);
+void thread_finish(struct thread *t);
 /* Turns a raw thread into that of the time before the line at that place was replaced or reset. */
 void thread_turn_back(struct thread *t, size_t place);
 void thread_release(struct thread *t);
@@ -64,8 +64,8 @@ struct thread_news {
     }
 
 /* Counts these lines after the one with the id `mark`, without those whose ids are in `own`. If no
- * line has that id, nothing is counted. Returns 0, or -1 with *e set. */
+ * line has that id, nothing is counted. Returns 0, or -1. */
 int thread_find_news(struct thread_news *n, const struct history *h, struct str session_id,
-                     struct str mark, const struct hash_map *own, struct err *e);
+                     struct str mark, const struct hash_map *own);
 
 #endif

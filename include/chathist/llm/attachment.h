@@ -24,7 +24,7 @@
 struct attachment {
     const char *type; /* the media type */
     char *base64;     /* owned, and so is the name */
-    char *name;       /* of the file, without its directory */
+    char *name;       /* the name of the file, without its directory */
     size_t bytes;     /* before base64 */
     char sha256[ATTACHMENT_SHA256];
 };
@@ -32,7 +32,7 @@ struct attachment {
 struct attachment_list {
     struct attachment *at;
     size_t count, cap;
-    size_t bytes; /* of all of them, before base64 */
+    size_t bytes; /* the bytes of all of them, before base64 */
 };
 
 /* Returns the media type that the first bytes indicate: PNG, JPEG, GIF and WebP, which every

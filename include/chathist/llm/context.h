@@ -6,7 +6,7 @@
  * text. Only the role, the content, the tool fields and the attachments of this turn are sent, and
  * the blocks of a server, such as signed thinking, to the server that sent them.
  *
- *     context_add... -> context_begin_turn -> context_add_text... -> context_cut -> context_settle
+ *     context_add... -> context_begin_turn -> context_add_text... -> context_cut -> context_finish
  *
  * messages_add builds a context from a text (chat --messages) instead of from a history.
  */
@@ -55,9 +55,9 @@ struct context_message {
     const struct attachment *attachments;
     size_t attachments_count;
     /* private, for messages that are never sent again */
-    uint64_t rank;  /* of a prompt: where context_cut_in_steps begins */
+    uint64_t rank;  /* the rank of a prompt: where context_cut_in_steps begins */
     char *id;       /* of a prompt */
-    char *reply_to; /* of an answer that did not finish */
+    char *reply_to; /* the prompt of an answer that did not finish */
     enum context_end end;
     bool unsent;
 };
@@ -102,7 +102,7 @@ void context_add_result(struct context *c, struct str call_id, struct str conten
 /* Removes the images of results. Returns false if it has no images. */
 bool context_drop_result_images(struct context *c);
 
-/* Drops earlier messages that are never sent again, as context_settle does, too. An answer that is
+/* Drops earlier messages that are never sent again, as context_finish does, too. An answer that is
  * not complete by its finish_reason (message_ending) is dropped
  *  - without text: always, and with it the prompt that it names in `reply_to`, unless that prompt
  *    has another answer or calls;
@@ -136,7 +136,7 @@ void context_cut_in_steps(struct context *c, size_t window, size_t most);
  * an
  *    answer.
  * This turn's prompt is never cut, so that the messages can still have more. Returns whether
- * anything was left out. Call this after context_cut or context_settle. */
+ * anything was left out. Call this after context_cut or context_finish. */
 bool context_fit(struct context *c, size_t window, size_t most);
 /* Makes the sequence acceptable to every provider. Each result is moved to directly after its call,
  * in the order of the calls. A call without a result gets one that says so: that it was not carried
@@ -144,7 +144,7 @@ bool context_fit(struct context *c, size_t window, size_t most);
  * without a call is dropped. Blank text before this turn is dropped. Neighbouring text messages of
  * one role are merged with a blank line between them; this includes an unanswered prompt and this
  * turn's, and the model's text and the calls that follow it. Call this once, after context_cut. */
-void context_settle(struct context *c);
+void context_finish(struct context *c);
 /* Returns the blocks of the message that this server sent and gets back, or
  * STR_NONE: another server refuses foreign signatures and does not know the members. */
 struct str context_blocks(const struct context_message *m, struct context_server asked);

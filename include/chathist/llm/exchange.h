@@ -73,10 +73,11 @@ int exchange_run(const struct provider *p, const struct ask *ask, struct respons
 
 /* The moment of a failure. */
 struct retry_moment {
-    int64_t now;      /* microseconds since 1970, to compare with dates */
-    const char *body; /* of the error, in which the server can also ask for a wait; never NULL */
-    unsigned random;  /* any number */
-    int64_t most;     /* the longest wait, in milliseconds, that this server may ask for */
+    int64_t now; /* microseconds since 1970, to compare with dates */
+    const char
+        *body; /* the body of the error, in which the server can also ask for a wait; never NULL */
+    unsigned random; /* any number */
+    int64_t most;    /* the longest wait, in milliseconds, that this server may ask for */
 };
 
 /* Returns the milliseconds to wait before the next attempt, or -1 if there should be no other.

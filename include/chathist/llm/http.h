@@ -60,7 +60,7 @@ struct http_limits {
      * says that the response has begun. HTTP_AS_IDLE: idle_ms applies to the head, and then again
      * to the first piece of the body. Or HTTP_NO_LIMIT. */
     long first_byte_ms;
-    long whole_ms;       /* of the whole exchange */
+    long whole_ms;       /* the longest time of the whole exchange */
     int cancel_fd;       /* the exchange stops at once when this is readable; -1: none */
     const char *ca_file; /* the trusted certificates, in PEM form; NULL: the system's */
     const char *ca_dir;  /* the same as a hashed directory */

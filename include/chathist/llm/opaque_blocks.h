@@ -58,7 +58,7 @@ enum opaque_member {
 #define OPAQUE_DETAIL_TEXTS 4
 struct opaque_detail {
     struct cJSON *members;                 /* raw values; NULL: no detail */
-    struct buf texts[OPAQUE_DETAIL_TEXTS]; /* of all pieces */
+    struct buf texts[OPAQUE_DETAIL_TEXTS]; /* the texts of all pieces */
     bool pieced;                           /* there are several pieces */
     size_t bytes;                          /* the length of all pieces */
 };
@@ -74,7 +74,7 @@ struct opaque_blocks {
     bool open;     /* a block is streaming */
     int64_t index; /* its index on the wire */
     struct buf start, grown[OPAQUE_MEMBERS];
-    struct json_pieces pieces[OPAQUE_MEMBERS]; /* of grown */
+    struct json_pieces pieces[OPAQUE_MEMBERS]; /* the pieces of `grown` */
 
     const char *reasoning_member, *details_member; /* the members that had them */
     struct buf reasoning, details;
@@ -114,7 +114,7 @@ void opaque_add_member(struct opaque_blocks *r, const char *member, struct str i
 void opaque_add_item(struct opaque_blocks *r, struct str item, bool matters);
 /* The response is complete: its items are added to `thinking`, unless one is missing or none
  * matters. */
-void opaque_keep_items(struct opaque_blocks *r);
+void opaque_add_items(struct opaque_blocks *r);
 /* Notes a `container`, an object with `id` and `expires_at`; any other value is ignored. */
 void opaque_set_container(struct opaque_blocks *r, struct str container);
 /* Returns the newest container of the array, or STR_NONE. */
@@ -123,7 +123,7 @@ struct str opaque_container(struct str blocks);
 void opaque_add_citation(struct opaque_blocks *r, struct str citation);
 /* The response has ended. If it `calls` tools, its reasoning and details are added to `thinking` as
  * blocks whose type is the name of the member. Both are empty afterwards. */
-void opaque_settle(struct opaque_blocks *r, bool calls);
+void opaque_finish(struct opaque_blocks *r, bool calls);
 /* Adds to `out` the array that is stored and goes back; nothing if no block has to go back. It is
  * `turn` if the order or the form of the blocks does not follow from the text and the calls, as it
  * does for thinking, then one text without citations, then calls; otherwise it is `thinking`.

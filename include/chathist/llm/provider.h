@@ -112,7 +112,7 @@ struct provider {
      * choose this provider. */
     const char *shared_key_variable;
     const char *token_variable; /* a Bearer token, used if key_variable is not set */
-    const char *key_header;     /* of the key; NULL: it is sent as a Bearer token */
+    const char *key_header;     /* the header with the key; NULL: it is sent as a Bearer token */
     /* A header that each request has, or NULL. */
     const char *version_header, *version;
     const char *base_variable;

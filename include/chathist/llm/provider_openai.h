@@ -60,7 +60,7 @@ extern const struct provider provider_docker;
  *  - content is never null;
  *  - the first message is the user's, and an assistant message is between the result of a tool and
  *    the next prompt: if one is missing, `…` is sent.
- * context_settle has merged neighbouring texts of one role and completed calls without a result
+ * context_finish has merged neighbouring texts of one role and completed calls without a result
  * before.
  */
 cJSON *openai_messages(const struct context *c, struct str system, struct context_server asked,

@@ -24,7 +24,7 @@ struct tool_call {
     struct buf extra; /* as that of the response, of this call */
     int64_t index;    /* the index on the wire */
     /* private */
-    struct json_pieces pieces; /* of args */
+    struct json_pieces pieces; /* the pieces of `args` */
 };
 
 /* Receives deltas as they arrive. If a function returns -1 (for example because of a broken pipe),
@@ -76,7 +76,7 @@ struct response {
     size_t item_start;
     bool item_cited, item_reasoned;
     /* private */
-    struct json_pieces pieces;            /* of text */
+    struct json_pieces pieces;            /* the pieces of `text` */
     struct buf repaired;                  /* an event that was no JSON as it came */
     struct str secrets[RESPONSE_SECRETS]; /* masked in every part */
     size_t secrets_count;
@@ -143,7 +143,7 @@ int response_add_extra(struct response *a, struct tool_call *c, const char *memb
                        struct err *e);
 /* Completes the calls: a call without an id gets one, a missing name becomes `unnamed`, and missing
  * arguments become `{}`. The objects that go back with them are added to a->opaque.thinking
- * (opaque_add_member), after opaque_settle. A finish reason of `stop` becomes
+ * (opaque_add_member), after opaque_finish. A finish reason of `stop` becomes
  * `tool_calls` if there are calls, and the other way round. */
 void response_finish_calls(struct response *a);
 /* An empty name or reason leaves the earlier one. A reason is translated into the words of

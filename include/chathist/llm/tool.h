@@ -68,7 +68,7 @@ struct tool_call;
 
 /* A call. The caller zeroes it and sets the members up to timeout_ms. */
 struct tool_job {
-    const struct tool_call *call; /* of the model, for the caller; borrowed */
+    const struct tool_call *call; /* the call of the model, for the caller; borrowed */
     const struct tool *tool;
     struct str args;               /* a JSON object; borrowed until the job is done */
     int64_t timeout_ms;            /* 0: no limit */

@@ -42,7 +42,7 @@ struct merge_count {
     uint64_t deleted;          /* lines that were erased here because they were deleted elsewhere */
     uint64_t gone;             /* facts that have left the set of lines since merge_open */
     uint64_t waiting;          /* lines that are still here because their deletions wait */
-    uint64_t waiting_sessions; /* of these lines */
+    uint64_t waiting_sessions; /* the sessions of these lines */
     uint64_t conflicts;        /* received lines whose session and id a different line here has */
     uint64_t refused;          /* lines, of here or elsewhere, that cannot be synchronised */
 };
@@ -130,7 +130,7 @@ int merge_delete(struct merge *m, struct str session, struct str id);
 int merge_add(struct merge *m, struct str line, struct err *e);
 /* Adds a fact from its text, a deletion as merge_delete does and a line as merge_add. Returns 0, or
  * -1 with *e set. */
-int merge_take(struct merge *m, enum fact_kind kind, struct str text, struct err *e);
+int merge_add_fact(struct merge *m, enum fact_kind kind, struct str text, struct err *e);
 /* Tells the user how many lines of the history cannot be sent, if there are any. */
 void merge_report_refused(struct merge *m);
 /* Tells the user, if options.warn is set. */

@@ -54,10 +54,10 @@ int sync_dir(struct sync_job *job, struct err *e);
 
 /* A machine that has copies in a directory. Everything is owned. */
 struct sync_machine_entry {
-    char *name;       /* of its directory */
+    char *name;       /* the name of its directory */
     char *host;       /* what the machine called itself; from its name if it did not say */
     int64_t last_run; /* the last one that wrote something, microseconds since 1970 */
-    uint64_t bytes;   /* of all of its files */
+    uint64_t bytes;   /* the bytes of all of its files */
     bool own;         /* it is this machine */
     struct sync_machine_history {
         char *name;

@@ -92,7 +92,7 @@ bool markdown_layout_pause(struct markdown_layout *l);
 /* Ends the text; l can then be used for another one. Returns whether the cursor is at the start of
  * a line, as after a table. */
 bool markdown_layout_end(struct markdown_layout *l);
-/* Is a part of a table held back? The cursor is at the start of a line then. */
+/* Returns whether a part of a table is held back. The cursor is at the start of a line then. */
 bool markdown_layout_holds_table(const struct markdown_layout *l);
 
 #endif
