@@ -302,7 +302,7 @@ answers() {
 @test "completions: a query: names of fields, and values from the history" {
     {
         printf '{"id":"1-1","session_id":"q-1","timestamp":"2026-01-01T00:00:00Z","role":"assistant","content":"x",'
-        printf '"model":"gpt-9","tool":"aider","tool_calls":[{"id":"c","name":"grep_it","args":{}},'
+        printf '"model":"gpt-9","origin":"aider:a/1","tool_calls":[{"id":"c","name":"grep_it","args":{}},'
         printf '{"id":"d","name":"two words","args":{}},{"id":"e","name":"grep\\u001b[31m","args":{}}]}\n'
     } >main.jsonl
     for shell in "${SHELLS[@]}"; do
