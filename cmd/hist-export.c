@@ -226,15 +226,6 @@ static void warn_of_size(void *arg, off_t bytes)
     buf_release(&size);
 }
 
-/* Ends the program if an output would overwrite the history or one of its companions. */
-static void check_output_place(const struct history *h, const char *path, const char *option)
-{
-    const char *why = path ? history_file_of(h, path) : NULL;
-
-    if (why)
-        die_usage("%s: '%s' %s", option, path, why);
-}
-
 static int add_to_page(struct export_page *page, const struct history *h, struct err *e)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
@@ -246,20 +237,27 @@ static int add_to_page(struct export_page *page, const struct history *h, struct
     return rc;
 }
 
+/* Ends the program if a file that it is to write is one that it reads. */
+static void check_places(const struct run *r)
+{
+    const struct export_job *job = &r->job;
+    const char *file = job->directory ? NULL : job->output;
+
+    choose_check_output(&r->choice, "--output", file);
+    choose_check_output(&r->choice, "--incremental", job->state);
+    if (file && job->state && path_same(file, job->state))
+        die_usage("'%s' cannot be both --output and the state of --incremental", file);
+}
+
 /* Exports the chosen sessions of a history. A failure ends the program, unless other histories follow
  * (`goes_on`): then it is reported. Returns the exit status. */
 static int export_one(struct run *r, const struct history *h, bool goes_on)
 {
     struct export_job *job = &r->job;
-    const char *file = job->directory ? NULL : job->output;
     bool quiet = r->choice.common.quiet, absent = false;
     struct err e = ERR_INIT;
     int result = 0;
 
-    check_output_place(h, file, "--output");
-    check_output_place(h, job->state, "--incremental");
-    if (file && job->state && path_same(file, job->state))
-        die_usage("'%s' cannot be both --output and the state of --incremental", file);
     r->history = h;
     r->status = 0;
     job->cancel_fd = job->output ? interrupt_begin(&e) : -1;
@@ -335,8 +333,6 @@ static int export_everything(struct run *r)
     struct err e = ERR_INIT;
     int status = 0;
 
-    for (size_t i = 0; i < r->choice.histories.count && !r->job.directory; i++)
-        check_output_place(&r->choice.histories.at[i], r->job.output, "--output");
     if (export_page_begin(&r->page, &r->job, &e) < 0)
         die_err(&e);
     r->has_page = true;
@@ -406,6 +402,7 @@ int main(int argc, char **argv)
     job->named = &c->filter.sessions;
     if (!args.common.quiet && !out.terminal && progress_possible())
         job->work = progress_work;
+    check_places(&run);
     if (!c->all)
         status = export_one(&run, choose_home(c), false);
     else

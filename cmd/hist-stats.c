@@ -121,12 +121,7 @@ static void put_page(struct out *out, const struct stats_overview *v, const stru
     struct buf html = BUF_INIT(SIZE_MAX);
     struct err e = ERR_INIT;
 
-    for (size_t i = 0; file && i < c->histories.count; i++) {
-        const char *why = history_file_of(&c->histories.at[i], file);
-
-        if (why)
-            die_usage("--output: '%s' %s", file, why);
-    }
+    choose_check_output(c, "--output", file);
     stats_overview_add_html(&html, v);
     if (!file)
         out_raw(out, buf_str(&html));

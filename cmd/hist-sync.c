@@ -192,8 +192,9 @@ static void prepare_history(struct run *r, struct history *h)
 {
     struct err e = ERR_INIT;
 
+    h->sync = true;
     if (config_switch(&r->choice.config, SETTING_FSYNC, &h->sync, &e) < 0 ||
-        (!r->accept && r->choice.config.value[SETTING_ACCEPT_DELETIONS] &&
+        (!r->accept &&
          config_switch(&r->choice.config, SETTING_ACCEPT_DELETIONS, &r->accept, &e) < 0))
         die_err(&e);
     h->work = !r->quiet && !r->serve && progress_possible() ? progress_work : NULL;

@@ -12,8 +12,6 @@
 #include "chathist/terminal/markdown_layout.h"
 #include "chathist/cli/wide.h"
 
-/* Maximum size of a cell in bytes; further combining marks are dropped. */
-#define CELL_MAX 24
 #define ELLIPSIS "\xe2\x80\xa6"
 
 void browse_lines_release(struct browse_lines *l)
@@ -139,7 +137,7 @@ static void append_mark(struct row *r, struct str bytes, unsigned styles)
 {
     if (!r->begun)
         append_cell(r, STR(" "), 1, styles, false);
-    if (r->full || r->lines->text.len - r->last + bytes.n > CELL_MAX)
+    if (r->full || r->lines->text.len - r->last + bytes.n > MARKDOWN_CELL_MAX)
         return;
     r->last_blank = false;
     browse_lines_put(r->lines, bytes, r->lines->styles[r->last]);

@@ -51,9 +51,9 @@ static int choose_reasoning(struct chat_session *t, struct err *e)
 {
     const struct config *c = &t->choice.config;
 
-    if (config_option(c, SETTING_REASONING, &t->events.show_reasoning, e) < 0)
+    if (config_switch(c, SETTING_REASONING, &t->events.show_reasoning, e) < 0)
         return -1;
-    return config_option(c, SETTING_STORE_REASONING, &t->events.sink.keep_reasoning, e);
+    return config_switch(c, SETTING_STORE_REASONING, &t->events.sink.keep_reasoning, e);
 }
 
 void chat_session_open(struct chat_session *t, const struct chat_args *args)

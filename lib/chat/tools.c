@@ -15,6 +15,7 @@
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/options.h"
 #include "chathist/cli/output.h"
+#include "chathist/cli/palette.h"
 #include "chathist/cli/signals.h"
 #include "chathist/llm/provider_error.h"
 #include "chathist/llm/provider.h"
@@ -218,8 +219,12 @@ static void add_question(struct buf *out, struct str name)
 {
     bool plain = term_is_dumb();
 
-    buf_addf(out, "%srun '%.*s'?%s [y]es, [n]o, [a]lways (this tool, this run): ",
-             plain ? "" : "\033[7m", (int)name.n, name.p, plain ? "" : "\033[0m");
+    if (!plain)
+        palette_add(out, STYLE_HIT, BACKGROUND_UNKNOWN, 0);
+    buf_addf(out, "run '%.*s'?", (int)name.n, name.p);
+    if (!plain)
+        palette_add(out, STYLE_NONE, BACKGROUND_UNKNOWN, 0);
+    buf_add_c(out, " [y]es, [n]o, [a]lways (this tool, this run): ");
 }
 
 static enum consent_answer ask_on(struct consent *c, int tty, struct str name, struct str args)

@@ -128,6 +128,23 @@ static void set_server(const struct turn *t, struct draft *d)
         draft_set_text(d, FIELD_SERVER, str_of(t->ask.address));
 }
 
+/* What the other fields of a line may need. */
+#define LINE_REST ((size_t)1 << 20)
+
+/* Returns whether a line has room for the reasoning, too. The text must not be lost for it. */
+static bool fits_with_reasoning(const struct draft *d, struct str reasoning)
+{
+    struct buf json = BUF_INIT(BUF_LINE - LINE_REST);
+    bool fits;
+
+    for (int f = 0; f < FIELD_COUNT; f++)
+        buf_add_str(&json, buf_str(&d->field[f]));
+    json_add_string(&json, reasoning);
+    fits = !json.overflow;
+    buf_release(&json);
+    return fits;
+}
+
 /* Adds the answer. An answer without text is also a line; it keeps its prompt out of later
  * requests. */
 static void add_answer_line(struct turn *t)
@@ -150,8 +167,10 @@ static void add_answer_line(struct turn *t)
     if (blocks.len > 0)
         draft_set(d, FIELD_THINKING, buf_str(&blocks));
     buf_release(&blocks);
-    if (a->reasoning.len > 0)
+    if (a->reasoning.len > 0 && fits_with_reasoning(d, buf_str(&a->reasoning)))
         draft_set_text(d, FIELD_REASONING, buf_str(&a->reasoning));
+    else if (a->reasoning.len > 0)
+        warnf("the reasoning is not stored: it and the answer are too long for one line");
     if (t->kind == TURN_AGAIN && t->finished)
         push_replaces(t, d);
     set_edits(t, d);

@@ -206,6 +206,16 @@ struct history *choose_home(const struct choice *c)
     return &c->histories.at[home];
 }
 
+void choose_check_output(const struct choice *c, const char *option, const char *file)
+{
+    for (size_t i = 0; file && i < c->histories.count; i++) {
+        const char *why = history_file_of(&c->histories.at[i], file);
+
+        if (why)
+            die_usage("%s: '%s' %s", option, file, why);
+    }
+}
+
 void choose_tell_homes(const struct choice *c)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
@@ -241,6 +251,7 @@ int choose_prepare(const struct choice *c, struct history *h, struct err *e)
     h->tell = quiet ? NULL : tell_wait;
     h->on_unmarked = quiet ? NULL : tell_unmarked;
     h->work = !quiet && progress_possible() ? progress_work : NULL;
+    h->sync = true;
     return config_switch(&c->config, SETTING_FSYNC, &h->sync, e);
 }
 

@@ -254,10 +254,11 @@ static int set_role_color(struct str key, struct str value, const char *file, si
 
     if (result == 0 || result == -1)
         return result == 0;
-    return err_set(e, ERR_USAGE,
-                   "cannot read '%s': line %zu: bad value '%.*s' of %.*s: a number below 256, the "
-                   "name of one of the first 8 colours, or default is expected",
-                   file, number, (int)value.n, value.p, (int)key.n, key.p);
+    return err_set(
+        e, ERR_USAGE,
+        "bad value '%.*s' for %.*s in '%s', line %zu: a number below 256, the name of one "
+        "of the first 8 colours, or default is expected",
+        (int)value.n, value.p, (int)key.n, key.p, file, number);
 }
 
 static int read_setting(struct config *c, struct str line, const char *file, size_t number,
@@ -601,16 +602,11 @@ int config_switch(const struct config *c, enum setting s, bool *on, struct err *
     const char *text = c->value[s];
     bool off = text && (strcmp(text, "0") == 0 || strcmp(text, "off") == 0);
 
-    *on = !off;
     if (text && !off && strcmp(text, "1") != 0 && strcmp(text, "on") != 0)
         return bad_value(c, s, "1, 0, on or off", e);
+    if (text)
+        *on = !off;
     return 0;
-}
-
-int config_option(const struct config *c, enum setting s, bool *on, struct err *e)
-{
-    *on = false;
-    return c->value[s] ? config_switch(c, s, on, e) : 0;
 }
 
 char *config_scan_cache(const struct config *c)

@@ -8,7 +8,7 @@
 struct locate_from start_from(const struct config *c)
 {
     struct err e = ERR_INIT;
-    bool copies;
+    bool copies = true;
 
     if (config_switch(c, SETTING_HISTORY_COPY, &copies, &e) < 0)
         die_err(&e);

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -22,6 +23,22 @@ static int prepare_folder(const char *folder, struct err *e)
     return rc;
 }
 
+/* Returns 0 if the file does not exist or is a page of ours, which can be replaced. */
+static int check_page(const char *path, struct err *e)
+{
+    static const char ours[] = "<meta name=\"generator\" content=\"hist-export\">";
+    int reason = 0;
+    int fd = file_open_regular_at(FILE_CWD, path, O_RDONLY, 0, NULL, &reason, NULL);
+    char head[4096];
+    ssize_t n = fd < 0 ? -1 : file_pread_full(fd, head, sizeof head, 0);
+
+    file_close(fd);
+    if ((fd < 0 && reason == ENOENT) ||
+        (n > 0 && str_find((struct str){head, (size_t)n}, str_of(ours))))
+        return 0;
+    return err_set(e, ERR_USAGE, "'%s' is no page of hist-export: choose another directory", path);
+}
+
 int export_page_begin(struct export_page *p, struct export_job *job, struct err *e)
 {
     const struct export_format *format = job->directory ? &export_html_index : &export_html;
@@ -33,6 +50,10 @@ int export_page_begin(struct export_page *p, struct export_job *job, struct err 
     if (job->output)
         p->path = path_join(job->directory ? job->output : "",
                             job->directory ? "index.html" : job->output);
+    if (job->directory && check_page(p->path, e) < 0) {
+        free(p->path);
+        return -1;
+    }
     if (p->path) {
         (void)file_sweep(FILE_CWD, p->path, true, true, NULL);
         if (file_replace_begin(&p->file, p->path, e) < 0) {

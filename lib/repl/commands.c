@@ -204,7 +204,7 @@ static int check_setting(const struct config *c, enum setting s, struct err *e)
     bool on;
 
     if (s == SETTING_REASONING)
-        return config_option(c, s, &on, e);
+        return config_switch(c, s, &on, e);
     if (s == SETTING_EFFORT)
         return config_effort(c, &level, e);
     if (s == SETTING_MAX_TOKENS)

@@ -42,6 +42,9 @@
  * this many bytes. */
 #define REPORT_MS 300
 #define REPORT_MAX 64
+/* The bytes of the shortest one, `ESC ]11;rgb:0/0/0 BEL`, and how often it is looked for. */
+#define REPORT_BYTES 15
+#define REPORT_LOOK_MS 10
 /* The number of states that Ctrl-_ can restore, and the maximum length of a text that is kept. */
 #define UNDO_MAX 100
 #define UNDO_TEXT_MAX 65536
@@ -1119,14 +1122,21 @@ static void ask_background(struct line *l)
     l->asked = time_ticks();
 }
 
-/* Takes a report that may still come, so that it does not become input of the next program. */
+/* Takes a report that may still come, so that it does not become input of the next program. A
+ * report comes as one; fewer bytes were typed, and stay for that program. */
 static void await_report(struct line *l)
 {
-    struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
-    int64_t left = l->asked == 0 ? 0 : l->asked + REPORT_MS - time_ticks();
+    int64_t until = l->asked == 0 ? 0 : l->asked + REPORT_MS;
+    int waiting = 0;
     char c;
 
-    if (left > 0 && poll(&fd, 1, (int)left) > 0 && read(STDIN_FILENO, &c, 1) == 1 && c == ESC)
+    while (waiting < REPORT_BYTES && time_ticks() < until) {
+        if (ioctl(STDIN_FILENO, FIONREAD, &waiting) < 0)
+            return;
+        if (waiting < REPORT_BYTES)
+            file_wait(-1, REPORT_LOOK_MS);
+    }
+    if (waiting >= REPORT_BYTES && read(STDIN_FILENO, &c, 1) == 1 && c == ESC)
         read_report(l);
 }
 
@@ -1171,8 +1181,11 @@ void line_close(struct line *l)
         return;
     at_exit = NULL;
     await_report(l);
-    if (l->el)
+    /* Otherwise libedit drops bytes that were typed for the next program. */
+    if (l->el) {
+        el_wset(l->el, EL_EDITMODE, 0);
         el_end(l->el);
+    }
     if (l->nowhere)
         fclose(l->nowhere);
     if (l->history)

@@ -22,8 +22,6 @@
 #define HANG_WIDTH_MIN 20
 /* Longest address that is held back to become a link. */
 #define LINK_MAX 2000
-/* Maximum size in bytes of a character with its marks on a screen of cells. */
-#define CELL_MAX 24
 /* The place of text that is not in the source. */
 #define NOWHERE SIZE_MAX
 
@@ -272,6 +270,9 @@ static void add_blank(struct markdown_layout *l, unsigned styles, struct str c, 
         column = l->column;
     }
     l->long_word = false;
+    /* Lists in lists begin at half of the width at most. */
+    if (!l->plain && l->lead == LEAD_START && l->width > 0 && column >= l->width / 2)
+        return;
     if (c.p[0] == '\t')
         n = TAB_COLUMNS - column % TAB_COLUMNS;
     if (!l->cells) {
@@ -308,7 +309,7 @@ static void add_to_word(struct markdown_layout *l, unsigned styles, struct str c
         l->cell = 1;
     }
     l->cell = columns > 0 ? c.n : l->cell + c.n;
-    if (l->cells && l->cell > CELL_MAX)
+    if (l->cells && l->cell > MARKDOWN_CELL_MAX)
         return;
     if (!l->cells && l->width > 0 && !l->long_word && l->word_columns + columns > l->width &&
         !may_be_link(l)) {

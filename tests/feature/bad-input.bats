@@ -755,7 +755,7 @@ model = "gpt-4o"|2|cannot read '\''CONFIG'\'': line 2: the value of model takes 
 provider = '\''echo'\''|2|cannot read '\''CONFIG'\'': line 2: the value of provider takes no quotes
 api_key = sk-123|0|unknown key '\''api_key'\'' in '\''CONFIG'\'', line 2: API keys belong in keys/PROVIDER beside this file, or use api_key_command
 api_key.openai = sk-123|0|unknown key '\''api_key.openai'\'' in '\''CONFIG'\'', line 2: API keys belong in keys/PROVIDER beside this file, or use api_key_command
-color.id = pink|2|cannot read '\''CONFIG'\'': line 2: bad value '\''pink'\'' of color.id: a number below 256, the name of one of the first 8 colours, or default is expected
+color.id = pink|2|bad value '\''pink'\'' for color.id in '\''CONFIG'\'', line 2: a number below 256, the name of one of the first 8 colours, or default is expected
 color.ids = 5|0|unknown key '\''color.ids'\'' in '\''CONFIG'\'', line 2
 openai_api_key = sk-123|0|unknown key '\''openai_api_key'\'' in '\''CONFIG'\'', line 2: API keys belong in keys/PROVIDER beside this file, or use api_key_command
 '

@@ -1495,6 +1495,11 @@ gone() {
     stdout_lacks ']11;'
 }
 
+@test "interactive: what is typed for the next program is not taken for a report of the terminal" {
+    run_expect 0 on_tty --wait '11;.' --wait '> ' --type '/quit\r' --wait '2004l' --type 'x\n' sh -c 'chat -N; read -r line; echo "next: $line"'
+    stdout_has 'next: x'
+}
+
 @test "interactive: Markdown is shown on a terminal with colours, each character kept" {
     printf '# Title\n\nA **bold** and *light* `code` in snake_case, 2*3.\n\n```c\nint *a;\n```\nend' >answer
     start_llm --reply "$(cat answer)"

@@ -548,6 +548,19 @@ ENTRIES=$(texts .entry)
     lines_are 4
 }
 
+@test "page of everything, bytes: an index.html of another program is not replaced" {
+    everything
+    mkdir site
+    echo '<title>mine</title>' >site/index.html
+    run_expect 2 hist-export --all -f html -o site/
+    stderr_is "hist-export: 'site/index.html' is no page of hist-export: choose another directory"
+    [[ $(<site/index.html) == '<title>mine</title>' ]] || fail 'it was replaced'
+    mkfifo folder/pipe
+    rm folder/index.html
+    ln -s pipe folder/index.html
+    run_expect 2 hist-export --all -f html -o folder/
+}
+
 @test "page of everything, bytes: secrets are replaced in titles, messages and parts, and a part of a day has its limit" {
     umask 077
     make_repo "$HOME/alpha"

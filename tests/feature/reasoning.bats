@@ -113,6 +113,26 @@ END
     stderr_has "bad value 'perhaps' for store_reasoning"
 }
 
+@test "reasoning: it is left out if the line would be too long, and the answer is stored" {
+    [[ ${CHATHIST_BIG_TESTS-} != no ]] || skip 'no big tests'
+    use_history
+    mkdir -p "$HOME/.config/chathist"
+    # 20 MB of quotes each, which are 40 MB in a line.
+    python3 - >odd.http <<'EOF'
+print('status: 200\n')
+for field in ('reasoning', 'content'):
+    for i in range(20):
+        print('data: {"choices":[{"delta":{"%s":"%s"}}]}\n' % (field, '\\"' * 1000000))
+print('data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n')
+EOF
+    start_llm ./odd.http
+    echo 'store_reasoning = on' >"$HOME/.config/chathist/config"
+    run_expect 0 chat -N hello
+    stderr_has 'chat: the reasoning is not stored: it and the answer are too long for one line'
+    tail -n 1 "$HISTORY" | jq -c '[.role, (.content | length), has("reasoning")]' >shown
+    is 'the answer' shown '["assistant",20000000,false]'
+}
+
 @test "reasoning: on a terminal it is dim and harmless, and the answer begins on a line of its own" {
     printf '%s\n' 'status: 200' '' 'data: {"choices":[{"delta":{"reasoning":"a\u001b]0;x\u0007b"}}]}' '' \
         'data: {"choices":[{"delta":{"content":"c"}}]}' '' 'data: {"choices":[{"delta":{"reasoning":"d"}}]}' '' \

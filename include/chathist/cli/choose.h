@@ -165,6 +165,9 @@ int choose_one(struct choice *c);
 /* Returns the history that has the named sessions: the first one, or with CHOOSE_ANYWHERE another.
  * Sessions of several histories end the program. */
 struct history *choose_home(const struct choice *c);
+/* Ends the program if the file that an option names is one of the chosen histories or belongs to
+ * one. NULL: no file. */
+void choose_check_output(const struct choice *c, const char *option, const char *file);
 /* Reports in which other histories the sessions are, unless the program is quiet. */
 void choose_tell_homes(const struct choice *c);
 /* If nothing was found because the one history that was read is empty, says on a terminal that the

@@ -39,7 +39,7 @@ enum setting {
     SETTING_EMBED_MODEL,    /* this and the next: cli/like.h */
     SETTING_EMBED_BASE_URL,
     SETTING_EFFORT,
-    SETTING_REASONING, /* this and the next: config_option */
+    SETTING_REASONING,
     SETTING_STORE_REASONING,
     SETTING_MAX_TOKENS,
     SETTING_CONNECT_TIMEOUT, /* this and the five below: request_limits_load */
@@ -129,13 +129,10 @@ int config_limit(const struct config *c, enum setting s, size_t *n, struct err *
 int config_effort(const struct config *c, const char **level, struct err *e);
 /* The most tokens of a response. 0: not set. */
 int config_max_tokens(const struct config *c, int64_t *n, struct err *e);
-/* A time in milliseconds, or a number. If it is not set, the value stays. */
+/* A time in milliseconds, a number, or a switch. If it is not set, the value stays. */
 int config_milliseconds(const struct config *c, enum setting s, long *ms, struct err *e);
 int config_number(const struct config *c, enum setting s, unsigned *n, struct err *e);
-/* A switch that is on by default: fsync, or history_copy. */
 int config_switch(const struct config *c, enum setting s, bool *on, struct err *e);
-/* A switch that is off by default: reasoning, or store_reasoning. */
-int config_option(const struct config *c, enum setting s, bool *on, struct err *e);
 /* The path of the cache of hist-import --scan (cli/import_cache.h), whose modification time says
  * when all places were scanned; NULL without a directory for caches. The caller frees it. */
 char *config_scan_cache(const struct config *c);

@@ -33,7 +33,8 @@ struct export_page {
     char *path; /* of the page; NULL: job->sink */
 };
 
-/* Begins the page. The job must stay until the end. Returns 0, or -1 with *e set; after that the
+/* Begins the page. The job must stay until the end. An index.html that is not such a page is an
+ * error. Returns 0, or -1 with *e set; after that the
  * caller calls nothing else. */
 int export_page_begin(struct export_page *p, struct export_job *job, struct err *e);
 /* Adds the sessions of a history, which the page calls `name`, as export_run does. Returns 0, or -1

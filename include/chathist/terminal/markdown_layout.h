@@ -30,6 +30,9 @@
 #include "chathist/base/utf8.h"
 #include "chathist/terminal/markdown.h"
 
+/* The most bytes of a character with its marks on a screen of cells; further marks are dropped. */
+#define MARKDOWN_CELL_MAX 24
+
 /* Gets text that is safe on a terminal, and where it stands in the source: the offset of the
  * character that its first byte belongs to, or SIZE_MAX for a byte that the source lacks, such as a
  * newline between two words. */
