@@ -19,7 +19,7 @@ static int ask_importers(const char *self, struct str id, struct buf *command, s
 
     words_add(&argv, str_of(program));
     words_add_option(&argv, "--resume=", id);
-    status = process_read(argv.at, NULL, command, -1, e);
+    status = process_read(argv.at, NULL, STR_NONE, command, -1, e);
     words_release(&argv);
     free(program);
     return status < 0 ? -1 : 0;
