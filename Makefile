@@ -145,7 +145,7 @@ COVERAGE_TESTS = tests/cmd/hist-sync.bats
 coverage: ## lines and branches that tests run of the files that keep, find and carry messages; takes minutes
 	$(call build,coverage,all tests)
 	@find $(call folder,coverage) -name '*.gcda' -delete
-	+@$(MAKE) --no-print-directory check-variant VARIANT=coverage ASAN_TESTS='$(COVERAGE_TESTS)'
+	+@TEST_TIMEOUT=3600 $(MAKE) --no-print-directory check-variant VARIANT=coverage ASAN_TESTS='$(COVERAGE_TESTS)'
 	@mk/coverage $(call folder,coverage)
 
 check-servers: ## send a long conversation to llama.cpp and llama-cpp-python, from PyPI; takes minutes

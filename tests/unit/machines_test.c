@@ -147,7 +147,7 @@ TEST(what_cannot_be_opened_is_an_error_and_never_left_out_silently)
         int result;
 
         limit = old;
-        limit.rlim_cur = (rlim_t)(first + more);
+        limit.rlim_cur = (rlim_t)first + (rlim_t)more;
         CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
         result = sync_machines_read(&l, "d", &h, &options, &e);
         CHECK_INT(setrlimit(RLIMIT_NOFILE, &old), 0);
