@@ -6,7 +6,7 @@
 #   cmd/NAME.c                $(B)/NAME
 #   tests/unit/NAME_test.c     $(B)/tests/unit/NAME_test
 #   tests/fuzz/NAME_fuzz.c    $(B)/tests/fuzz/NAME_fuzz
-#   tests/tools/NAME.c        $(B)/tests/tools/NAME, programs that the tests use
+#   tests/tools/NAME.c        $(B)/tests/tools/NAME, programs that the tests use; faults.so is loaded into programs
 #   bench/NAME.c              $(B)/bench/NAME
 
 ifeq ($(and $(B),$(VARIANT),$(VERSION)),)
@@ -114,7 +114,7 @@ link_flags = -pthread $(variant_ldflags) $(CFLAGS) $(LDFLAGS)
 # Flags for single sources: the banned functions, the version, and functions that this edition of
 # POSIX does not have.
 source_flags = $(if $(filter lib/% cmd/%,$1),$(if $(findstring linux,$(system)),,-include unistd.h) -include lib/base/banned.h) \
-               $(if $(filter lib/base/file.c lib/base/process.c lib/base/system.c,$1),-D_GNU_SOURCE) \
+               $(if $(filter lib/base/file.c lib/base/process.c lib/base/system.c tests/tools/faults.c,$1),-D_GNU_SOURCE) \
                $(if $(filter no/lib/sync/postgres.c,$(WITH_POSTGRES)/$1),-DWITHOUT_POSTGRES) \
                $(if $(filter lib/cli/% lib/chat/% lib/repl/% lib/browse/% cmd/%,$1),-DPROGRAM_PREFIX='"$(PROGRAM_PREFIX)"') \
                $(if $(filter cmd/%,$1),-DIMPORTERS='"$(importers)"') \
@@ -127,12 +127,13 @@ lib_sources := $(wildcard lib/*/*.c)
 programs := $(patsubst cmd/%.c,$(B)/%,$(wildcard cmd/*.c))
 unit_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*_test.c))
 fuzz_targets := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/*_fuzz.c))
-test_tools := $(patsubst %.c,$(B)/%,$(wildcard tests/tools/*.c))
+test_tools := $(patsubst %.c,$(B)/%,$(filter-out tests/tools/faults.c,$(wildcard tests/tools/*.c)))
+faults := $(if $(findstring linux,$(system)),$(B)/tests/tools/faults.so)
 benches := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
 objects = $(patsubst %.c,$(B)/%.o,$1)
 
 .PHONY: all tests fuzz bench objects lint
-all: $(programs) $(test_tools) $(B)/importers
+all: $(programs) $(test_tools) $(faults) $(B)/importers
 tests: $(unit_tests)
 fuzz: $(fuzz_targets)
 bench: $(benches)
@@ -191,6 +192,11 @@ $(B)/importers:
 
 $(unit_tests) $(test_tools): $(B)/%: $(B)/%.o $(B)/libchathist.a
 	$(call link,$(all_libs),$(if $(lto),-fno-lto))
+
+$(faults): tests/tools/faults.c $(B)/flags
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(compile_flags) $(call source_flags,$<) -fPIC -shared -o $@ $<
 
 $(fuzz_targets): $(B)/%: $(B)/%.o $(B)/libchathist.a
 	$(call link,$(all_libs),$(LIB_FUZZING_ENGINE))

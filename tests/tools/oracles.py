@@ -1,7 +1,14 @@
-"""oracles: what the oracles of this folder share, which compare programs with a few lines of Python on random histories"""
+"""oracles: common functions of the oracles in this folder, which compare programs with a few lines of Python on random
+histories, or run them many times with faults"""
 
+import functools
 import os
 import random
+import shutil
+import signal
+import socket
+import struct
+import subprocess
 import sys
 from datetime import datetime, timezone
 
@@ -48,3 +55,49 @@ def play(attempt, count, more=''):
         finally:
             os.chdir(home)
     return count
+
+
+# ---- programs with faults
+
+# Where files are fast, if there is such a place.
+MEMORY = '/dev/shm' if os.access('/dev/shm', os.W_OK) else None
+
+@functools.cache
+def library():
+    """The path of faults.so, which is made with the programs on Linux, or None: the sanitizers would have to be loaded
+    before it."""
+    folder = os.environ.get('BUILD') or os.path.dirname(shutil.which('hist-append') or '/')
+    path = os.path.join(folder, 'tests/tools/faults.so')
+    return path if os.path.exists(path) and os.environ.get('VARIANT') != 'asan' else None
+
+
+class Loaded:
+    """A program that is loaded once, and runs each time it is asked to; see tests/tools/faults.c."""
+
+    def __init__(self, program):
+        self.socket, theirs = socket.socketpair()
+        self.socket.settimeout(120)
+        self.process = subprocess.Popen(
+            [program], pass_fds=[theirs.fileno()], start_new_session=True, stdin=subprocess.DEVNULL,
+            env=dict(os.environ, LD_PRELOAD=library(), FAULTS_SERVER=str(theirs.fileno())))
+        theirs.close()
+
+    def begin(self, directory, files, words, env):
+        """Starts it in a directory. The files are those of its standard streams."""
+        text = [directory, *files, str(len(words)), *words, *('%s=%s' % pair for pair in env.items())]
+        data = b''.join(word.encode() + b'\0' for word in text)
+        self.socket.sendall(struct.pack('=I', len(data)) + data)
+
+    def end(self):
+        """Waits for it. Returns its status, negative for a signal, and how many calls it made; None if it hangs."""
+        try:
+            status, calls = struct.unpack('=ii', self.socket.recv(8))
+        except TimeoutError:
+            self.stop()
+            return None, 0
+        return os.waitstatus_to_exitcode(status), calls
+
+    def stop(self):
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.socket.close()
