@@ -19,8 +19,7 @@ CC ?= cc
 CFLAGS ?=#                added to the variant's own, as are CPPFLAGS and LDFLAGS
 WERROR ?=#                1: warnings are errors
 TEST_JOBS ?= 2#           test files and fuzz targets run at once
-FUZZ_SECONDS ?= 30#       for each fuzz target
-BUDGET ?= 600#            seconds for all of torture
+BUDGET ?= 600#            seconds for all of fuzz or torture
 DEBIAN ?= trixie#         the release that check-debian and check-deb use
 DEBIAN_USER ?= dev#       its user: dev, who has sudo, or root
 DESTDIR ?=
@@ -188,10 +187,9 @@ bench: ## time the programs
 	$(call build,$(VARIANT),all bench)
 	@for b in $(wildcard bench/*.sh); do $(test_env) $$b || exit; done
 
-fuzz: ## run each fuzz target for FUZZ_SECONDS (30); needs clang
+fuzz: ## run the fuzz targets for BUDGET seconds (600) in all; needs clang
 	$(call build,fuzz,fuzz)
-	@printf '%s\n' $(fuzz_targets) | \
-	    $(test_env) xargs -P $(TEST_JOBS) -I TARGET mk/fuzz $(call folder,fuzz)/TARGET $(FUZZ_SECONDS)
+	@$(test_env) mk/fuzz $(BUDGET) $(addprefix $(call folder,fuzz)/,$(fuzz_targets))
 
 torture: ## run the oracles of the tests with new seeds for BUDGET seconds (600)
 	$(call build,$(VARIANT),all tests)
