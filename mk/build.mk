@@ -71,7 +71,9 @@ sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=all
 
 ifeq ($(VARIANT),release)
 # Fat objects: the programs are optimised as wholes, while the tests, nm and a plain ar still work
-# with the same archive. A compiler that cannot make them builds without LTO.
+# with the same archive. A compiler that cannot make them builds without LTO. LTO has the names of the programs, each
+# of which takes some seconds to link; .ci/run names a few that contain most of the library.
+LTO ?= $(notdir $(programs))
 lto := $(call links,-flto=auto -ffat-lto-objects)
 fortify := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE
 # The programs hold no path of the machine that built them, so that two builds are the same.
@@ -109,6 +111,8 @@ $(error VARIANT is release, debug, asan, coverage or fuzz, not '$(VARIANT)')
 endif
 variant_ldflags += $(call links,-Xlinker --as-needed)
 
+# The code of the tests runs once: to optimise it takes longer than that. FORTIFY needs optimisation.
+test_cflags := -O0 -U_FORTIFY_SOURCE $(if $(lto),-fno-lto)
 compile_flags = $(standard) $(variant_cflags) $(warnings) $(CPPFLAGS) $(CFLAGS)
 link_flags = -pthread $(variant_ldflags) $(CFLAGS) $(LDFLAGS)
 # Flags for single sources: the banned functions, the version, and functions that this edition of
@@ -118,6 +122,7 @@ source_flags = $(if $(filter lib/% cmd/%,$1),$(if $(findstring linux,$(system)),
                $(if $(filter no/lib/sync/postgres.c,$(WITH_POSTGRES)/$1),-DWITHOUT_POSTGRES) \
                $(if $(filter lib/cli/% lib/chat/% lib/repl/% lib/browse/% cmd/%,$1),-DPROGRAM_PREFIX='"$(PROGRAM_PREFIX)"') \
                $(if $(filter cmd/%,$1),-DIMPORTERS='"$(importers)"') \
+               $(if $(filter tests/unit/%,$1),$(test_cflags)) \
                $(if $(filter lib/cli/% lib/llm/http.c lib/mcp/client.c,$1),-DCHATHIST_VERSION='"$(VERSION)"')
 
 # The importers, a script each: hist-import finds them in the folder of a build, and its help names
@@ -142,7 +147,7 @@ all tests fuzz bench objects:
 
 # Two files that change when their text does: other flags build everything again, another list of
 # sources the archive.
-flags := $(strip $(CC) $(shell $(CC) -dumpversion) $(compile_flags) $(link_flags) $(VERSION) $(PROGRAM_PREFIX) $(WITH_POSTGRES) $(importers))
+flags := $(strip $(CC) $(shell $(CC) -dumpversion) $(compile_flags) $(link_flags) $(VERSION) $(PROGRAM_PREFIX) $(WITH_POSTGRES) $(LTO) $(importers))
 ifneq ($(file <$(B)/flags),$(flags))
 $(file >$(B)/flags,$(flags))
 endif
@@ -184,7 +189,7 @@ define link
 endef
 
 $(programs): $(B)/%: $(B)/cmd/%.o $(B)/libchathist.a
-	$(call link,$($*_libs) $(common_libs))
+	$(call link,$($*_libs) $(common_libs),$(if $(lto),$(if $(filter $*,$(LTO)),,-fno-lto)))
 
 $(B)/importers:
 	@ln -sfn '$(CURDIR)/importers' $@
