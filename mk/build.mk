@@ -76,8 +76,10 @@ ifeq ($(VARIANT),release)
 LTO ?= $(notdir $(programs))
 lto := $(call links,-flto=auto -ffat-lto-objects)
 fortify := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE
-# The programs hold no path of the machine that built them, so that two builds are the same.
-prefix_map := $(if $(filter 1,$(words $(CURDIR))),$(call compiles,-ffile-prefix-map=$(CURDIR)=.))
+# The programs hold no path of the machine that built them, so that two builds are the same. gcc does not give the
+# assembler of a fat object the map, and so writes the table of lines by itself.
+prefix_map := $(if $(filter 1,$(words $(CURDIR))),$(call compiles,-ffile-prefix-map=$(CURDIR)=.) \
+    $(if $(lto),$(call compiles,-gno-as-loc-support)))
 variant_cflags := -O2 -g -fPIE -ffunction-sections -fdata-sections $(prefix_map) \
     $(or $(call compiles,-O2 $(fortify)=3),$(fortify)=2) \
     $(call compiles,-fstack-protector-strong) $(call compiles,-fstack-clash-protection) \
