@@ -19,8 +19,7 @@ CC ?= cc
 CFLAGS ?=#                added to the variant's own, as are CPPFLAGS and LDFLAGS
 WERROR ?=#                1: warnings are errors
 TEST_JOBS ?= 2#           test files and fuzz targets run at once
-FUZZ_SECONDS ?= 30#       for each fuzz target
-BUDGET ?= 600#            seconds for all of torture
+BUDGET ?= 600#            seconds for all of fuzz or torture
 DEBIAN ?= trixie#         the release that check-debian and check-deb use
 DEBIAN_USER ?= dev#       its user: dev, who has sudo, or root
 DESTDIR ?=
@@ -73,11 +72,10 @@ longest_tests := $(addprefix tests/,feature/skip.bats feature/wire.bats feature/
     feature/interactive.bats feature/bad-input.bats feature/completions.bats cmd/hist-delete.bats)
 script_and_program_tests := $(longest_tests) $(cases) $(filter-out $(longest_tests),$(cmd_tests) $(system_tests) \
     $(wildcard tests/feature/*.bats))
-# The .bats files that check-asan runs beside the unit tests and the cases: what is read from the wire and from files
-# that others wrote, and what kills, cuts, injected faults and replayed streams leave. The others run the same code
-# with good input. ASAN_TESTS='tests/*/*.bats' runs all of them.
-ASAN_TESTS ?= $(patsubst %,tests/feature/%.bats,wire bad-input hang tools store replay accidents anthropic responses \
-    mcp_http)
+# The .bats files that check-asan runs beside the unit tests and the cases: hostile input, and the servers and processes
+# with which no unit test exchanges bytes. The streams of all services are in splits_test, byte by byte and cut.
+# ASAN_TESTS='tests/*/*.bats' runs all files.
+ASAN_TESTS ?= $(patsubst %,tests/feature/%.bats,wire bad-input tools mcp_http)
 
 # The tests get the places of the programs and, in MAKEFLAGS, the variables of this make (BUILD, CC,
 # …) without its jobs.
@@ -188,10 +186,9 @@ bench: ## time the programs
 	$(call build,$(VARIANT),all bench)
 	@for b in $(wildcard bench/*.sh); do $(test_env) $$b || exit; done
 
-fuzz: ## run each fuzz target for FUZZ_SECONDS (30); needs clang
+fuzz: ## run the fuzz targets for BUDGET seconds (600) in all; needs clang
 	$(call build,fuzz,fuzz)
-	@printf '%s\n' $(fuzz_targets) | \
-	    $(test_env) xargs -P $(TEST_JOBS) -I TARGET mk/fuzz $(call folder,fuzz)/TARGET $(FUZZ_SECONDS)
+	@$(test_env) mk/fuzz $(BUDGET) $(addprefix $(call folder,fuzz)/,$(fuzz_targets))
 
 torture: ## run the oracles of the tests with new seeds for BUDGET seconds (600)
 	$(call build,$(VARIANT),all tests)

@@ -71,11 +71,15 @@ sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=all
 
 ifeq ($(VARIANT),release)
 # Fat objects: the programs are optimised as wholes, while the tests, nm and a plain ar still work
-# with the same archive. A compiler that cannot make them builds without LTO.
+# with the same archive. A compiler that cannot make them builds without LTO. LTO has the names of the programs, each
+# of which takes some seconds to link; .ci/run names a few that contain most of the library.
+LTO ?= $(notdir $(programs))
 lto := $(call links,-flto=auto -ffat-lto-objects)
 fortify := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE
-# The programs hold no path of the machine that built them, so that two builds are the same.
-prefix_map := $(if $(filter 1,$(words $(CURDIR))),$(call compiles,-ffile-prefix-map=$(CURDIR)=.))
+# The programs hold no path of the machine that built them, so that two builds are the same. gcc does not give the
+# assembler of a fat object the map, and so writes the table of lines by itself.
+prefix_map := $(if $(filter 1,$(words $(CURDIR))),$(call compiles,-ffile-prefix-map=$(CURDIR)=.) \
+    $(if $(lto),$(call compiles,-gno-as-loc-support)))
 variant_cflags := -O2 -g -fPIE -ffunction-sections -fdata-sections $(prefix_map) \
     $(or $(call compiles,-O2 $(fortify)=3),$(fortify)=2) \
     $(call compiles,-fstack-protector-strong) $(call compiles,-fstack-clash-protection) \
@@ -109,6 +113,8 @@ $(error VARIANT is release, debug, asan, coverage or fuzz, not '$(VARIANT)')
 endif
 variant_ldflags += $(call links,-Xlinker --as-needed)
 
+# The code of the tests runs once: to optimise it takes longer than that. FORTIFY needs optimisation.
+test_cflags := -O0 -U_FORTIFY_SOURCE $(if $(lto),-fno-lto)
 compile_flags = $(standard) $(variant_cflags) $(warnings) $(CPPFLAGS) $(CFLAGS)
 link_flags = -pthread $(variant_ldflags) $(CFLAGS) $(LDFLAGS)
 # Flags for single sources: the banned functions, the version, and functions that this edition of
@@ -118,6 +124,7 @@ source_flags = $(if $(filter lib/% cmd/%,$1),$(if $(findstring linux,$(system)),
                $(if $(filter no/lib/sync/postgres.c,$(WITH_POSTGRES)/$1),-DWITHOUT_POSTGRES) \
                $(if $(filter lib/cli/% lib/chat/% lib/repl/% lib/browse/% cmd/%,$1),-DPROGRAM_PREFIX='"$(PROGRAM_PREFIX)"') \
                $(if $(filter cmd/%,$1),-DIMPORTERS='"$(importers)"') \
+               $(if $(filter tests/unit/%,$1),$(test_cflags)) \
                $(if $(filter lib/cli/% lib/llm/http.c lib/mcp/client.c,$1),-DCHATHIST_VERSION='"$(VERSION)"')
 
 # The importers, a script each: hist-import finds them in the folder of a build, and its help names
@@ -143,7 +150,7 @@ all tests fuzz bench objects:
 
 # Two files that change when their text does: other flags build everything again, another list of
 # sources the archive.
-flags := $(strip $(CC) $(shell $(CC) -dumpversion) $(compile_flags) $(link_flags) $(VERSION) $(PROGRAM_PREFIX) $(WITH_POSTGRES) $(importers))
+flags := $(strip $(CC) $(shell $(CC) -dumpversion) $(compile_flags) $(link_flags) $(VERSION) $(PROGRAM_PREFIX) $(WITH_POSTGRES) $(LTO) $(importers))
 ifneq ($(file <$(B)/flags),$(flags))
 $(file >$(B)/flags,$(flags))
 endif
@@ -185,7 +192,7 @@ define link
 endef
 
 $(programs): $(B)/%: $(B)/cmd/%.o $(B)/libchathist.a
-	$(call link,$($*_libs) $(common_libs))
+	$(call link,$($*_libs) $(common_libs),$(if $(lto),$(if $(filter $*,$(LTO)),,-fno-lto)))
 
 $(B)/importers:
 	@ln -sfn '$(CURDIR)/importers' $@

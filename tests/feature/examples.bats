@@ -438,6 +438,21 @@ cron_installed() {
     requests_are 1
 }
 
+@test "cron: a night of torture says nothing unless it finds something, then all that make printed" {
+    mkdir clone
+    printf '%s\n' 'torture fuzz:' $'\t@echo $@ for $(BUDGET) seconds' >clone/Makefile
+    run_expect 0 "$EXAMPLES/cron/nightly-torture" clone
+    stdout_empty
+    stderr_empty
+    printf '%s\n' $'\t@test $@ = fuzz' >>clone/Makefile
+    run_expect 2 "$EXAMPLES/cron/nightly-torture" clone 60
+    stdout_has 'torture for 60 seconds' 'fuzz for 60 seconds' 'Error 1'
+    stderr_empty
+    run_expect 2 "$EXAMPLES/cron/nightly-torture"
+    stdout_empty
+    stderr_is 'usage: nightly-torture FOLDER [SECONDS]'
+}
+
 # ---- tools/
 
 # tool STATUS NAME JSON: a call of an example.
