@@ -429,11 +429,12 @@ TEST(what_is_added_is_checked_and_counted)
     begin_history(&h);
     m = merge_open(&h, &options, NULL);
     for (size_t i = 0; i < 3; i++)
-        CHECK_INT(merge_take(m, FACT_LINE, str_of(bad_lines[i]), NULL), 0);
+        CHECK_INT(merge_add(m, str_of(bad_lines[i]), NULL), 0);
     CHECK_INT(merge_delete(m, STR("last"), STR("1")), -1);
     CHECK_INT(merge_delete(m, STR("s"), STR("a b")), -1);
-    CHECK_INT(merge_take(m, FACT_DELETION, STR("garbage"), NULL), 0);
-    CHECK_INT(merge_take(m, FACT_DELETION, STR("{\"session_id\":\"s\",\"id\":\"x\"}"), NULL), 0);
+    CHECK_INT(merge_add_fact(m, FACT_DELETION, STR("garbage"), NULL), 0);
+    CHECK_INT(merge_add_fact(m, FACT_DELETION, STR("{\"session_id\":\"s\",\"id\":\"x\"}"), NULL),
+              0);
     CHECK_INT(merge_counts(m)->refused, 6);
     /* Other lines with ids that are here. The first ten are reported one by one. */
     for (size_t i = 100; i < 112; i++) {
