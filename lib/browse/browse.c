@@ -250,7 +250,8 @@ static bool complete_field(struct loop *l, int64_t now)
 
         if (i == 0)
             common = one;
-        while (!str_starts(one, common))
+        /* It ends between two code points. */
+        while (!str_starts(one, common) || ((unsigned char)common.p[common.n] & 0xc0) == 0x80)
             common.n--;
         buf_addf(&said, "%s%s", i > 0 ? "  " : "", offers.at[i] + last);
     }

@@ -246,10 +246,13 @@ static void fill_row(struct batch *b, const struct store *s, char *row, struct s
 }
 
 /* Makes the vectors of the messages that are waiting, and stores them from the row `first` on. The
- * model also gets a text that it is known to take. If it refuses all others, they are at fault. */
+ * model also gets a text that it is known to take. If it refuses all others, they are at fault; if it
+ * refuses that one, it is itself at fault, and nothing is stored. */
 static int make_vectors_of(struct batch *b, struct store *s, size_t first, struct err *e)
 {
     struct buf made = BUF_INIT(SIZE_MAX);
+    size_t refused = b->refused;
+    struct vector sure = {0};
     struct str rest;
     int rc;
 
@@ -258,6 +261,11 @@ static int make_vectors_of(struct batch *b, struct store *s, size_t first, struc
     rest = buf_str(&made);
     for (size_t i = 0; rc == 0 && i < b->count; i++)
         fill_row(b, s, b->rows.data + i * s->row, str_cut(&rest, '\n'));
+    if (rc == 0)
+        rc = vector_read(&sure, str_cut(&rest, '\n'), e);
+    free(sure.at);
+    if (rc < 0)
+        b->refused = refused;
     if (rc == 0 && store_write(s, first, buf_str(&b->rows)) < 0)
         rc = store_failed(s->history, e);
     buf_clear(&b->texts);

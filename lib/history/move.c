@@ -19,10 +19,11 @@ struct move {
     const struct hash_map *sessions;
     struct message message;
     struct buf key, scratch;
-    struct hash_map erased; /* from the other history: ids after their sessions */
-    struct hash_map left;   /* the same of lines that were moved from there */
-    struct buf line;        /* as the other history gets it */
-    struct hash_map lines;  /* hashes of these lines -> counts */
+    struct hash_map erased;            /* from the other history: ids after their sessions */
+    struct hash_map left;              /* the same of lines that were moved from there */
+    struct hash_map left_ids, all_ids; /* the ids of `left`, and of both, without their sessions */
+    struct buf line;                   /* as the other history gets it */
+    struct hash_map lines;             /* hashes of these lines -> counts */
     /* Of equal lines: how many the other history had or has got, how many of these were met in the
      * present pass through this history, and how many are to be erased. */
     struct line_count {
@@ -68,9 +69,13 @@ static int read_erased(struct move *m, struct err *e)
     struct str rest = buf_str(&text), line;
 
     while (deletions_next(&rest, &session, &id, &line)) {
+        bool moved = json_is_true(json_get(line, "moved"));
+
         set_key(m, buf_str(&session), buf_str(&id));
-        hash_map_add(json_is_true(json_get(line, "moved")) ? &m->left : &m->erased,
-                     buf_str(&m->key));
+        hash_map_add(moved ? &m->left : &m->erased, buf_str(&m->key));
+        hash_map_add(&m->all_ids, buf_str(&id));
+        if (moved)
+            hash_map_add(&m->left_ids, buf_str(&id));
     }
     buf_release(&text);
     buf_release(&session);
@@ -81,37 +86,42 @@ static int read_erased(struct move *m, struct err *e)
 /* ---- lines that come back ----
  *
  * An id that is in FILE.deleted stays erased, in each copy of that history. So a line that was moved
- * from there gets another id when it comes back. The new id follows from the old one, so that a move
- * that was interrupted finds the lines that it has stored. */
+ * from there gets another id when it comes back. The new id follows from the old one alone, so that
+ * a move that was interrupted finds the lines that it has stored, and lines of other sessions, which
+ * are copies of the line, can name it. */
 
-/* Adds a string, or the new id if it is the id of a line that comes back. */
-static void add_id(struct move *m, struct str string)
+/* Adds a string, or the new id if it is the id of a line that comes back: a line of the session, or
+ * with `any` of any session. */
+static void add_id(struct move *m, struct str string, bool any)
 {
-    struct str rest = json_body(string), time = str_cut(&rest, '-');
+    size_t begin;
 
-    set_key(m, m->message.session_id, json_text(string, &m->scratch));
-    if (!hash_map_find(&m->left, buf_str(&m->key))) {
+    buf_clear(&m->scratch);
+    (void)json_decode(string, &m->scratch);
+    set_key(m, m->message.session_id, buf_str(&m->scratch));
+    if (any ? !hash_map_find(&m->left_ids, buf_str(&m->scratch))
+            : !hash_map_find(&m->left, buf_str(&m->key))) {
         buf_add_str(&m->line, string);
         return;
     }
+    for (begin = 0; begin < m->scratch.len && m->scratch.data[begin] != '-'; begin++)
+        continue;
     do {
-        uint32_t hash = (uint32_t)hash_fnv(buf_str(&m->key));
+        uint32_t hash = (uint32_t)hash_fnv(buf_str(&m->scratch));
 
-        buf_set(&m->scratch, time);
+        buf_truncate(&m->scratch, begin);
         buf_addf(&m->scratch, "-%08" PRIx32, hash);
-        set_key(m, m->message.session_id, buf_str(&m->scratch));
-    } while (hash_map_find(&m->left, buf_str(&m->key)) ||
-             hash_map_find(&m->erased, buf_str(&m->key)));
+    } while (hash_map_find(&m->all_ids, buf_str(&m->scratch)));
     json_add_string(&m->line, buf_str(&m->scratch));
 }
 
 /* Adds the value of a member that has ids: a string, or an array of them. */
-static void add_ids(struct move *m, struct str value)
+static void add_ids(struct move *m, struct str value, bool any)
 {
     struct json_iter it = json_iter(value);
 
     if (json_type(value) == JSON_STRING) {
-        add_id(m, value);
+        add_id(m, value, any);
         return;
     }
     buf_add_byte(&m->line, '[');
@@ -119,7 +129,7 @@ static void add_ids(struct move *m, struct str value)
         if (m->line.data[m->line.len - 1] != '[')
             buf_add_byte(&m->line, ',');
         if (json_type(it.value) == JSON_STRING)
-            add_id(m, it.value);
+            add_id(m, it.value, any);
         else
             buf_add_str(&m->line, it.value);
     }
@@ -145,7 +155,7 @@ static struct str moved_line(struct move *m)
         buf_add_str(&m->line, it.key);
         buf_add_c(&m->line, "\":");
         if (ids && (json_type(it.value) == JSON_STRING || json_type(it.value) == JSON_ARRAY))
-            add_ids(m, it.value);
+            add_ids(m, it.value, json_key_is(it.key, field_name(FIELD_FORKED_FROM)));
         else
             buf_add_str(&m->line, it.value);
     }
@@ -270,6 +280,8 @@ int history_move(struct history *from, struct history *to, const struct hash_map
     buf_release(&m.line);
     hash_map_release(&m.erased);
     hash_map_release(&m.left);
+    hash_map_release(&m.left_ids);
+    hash_map_release(&m.all_ids);
     hash_map_release(&m.lines);
     free(m.counts);
     return result;

@@ -301,6 +301,17 @@ type to search  F1 help  Enter open  Tab panel  ^O load  Esc back'
     ended 130
 }
 
+@test "hist-browse: Tab completes up to a letter in whose first byte the values agree" {
+    printf '%s\n' '{"id":"1","session_id":"s","timestamp":"2024-06-27T15:00:00Z","role":"assistant","model":"mé1","content":"c"}' \
+        '{"id":"2","session_id":"s","timestamp":"2024-06-27T15:00:01Z","role":"assistant","model":"mè2","content":"c"}' >accents
+    terminal
+    browse --history accents
+    keys 'model:' Tab
+    screen_has '> model:m ' 'model:mé1 model:mè2'
+    keys Escape Escape C-c
+    ended 130
+}
+
 @test "hist-browse: a text after ~ is searched for by its meaning" {
     worked
     start_llm --embed car=plan

@@ -302,6 +302,9 @@ static int serve(int fd)
             return 1;
         atomic_store(count, 0);
         child = fork();
+        /* kill(-1) would end every process of the user. */
+        if (child < 0)
+            return 1;
         if (child == 0) {
             close(fd);
             run(words);

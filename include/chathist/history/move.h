@@ -15,8 +15,8 @@
 /* Moves all lines of the sessions that are the keys of the map, byte for byte, and sets *moved to
  * their number. Their ids enter the deletions of `from`, as those of erased lines. A line that was
  * erased from the other history stays, and so does one that is appended meanwhile. A line that was
- * moved away from there gets another id, also where lines of its session name it: its id stays
- * erased there. Returns 0, or -1 with *e set; no line is lost then. */
+ * moved away from there gets another id, also where these lines name it: its id stays erased
+ * there. Returns 0, or -1 with *e set; no line is lost then. */
 int history_move(struct history *from, struct history *to, const struct hash_map *sessions,
                  uint64_t *moved, struct err *e);
 

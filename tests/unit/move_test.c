@@ -1,0 +1,87 @@
+#include "chathist/history/move.h"
+
+#include "chathist/base/file.h"
+#include "chathist/base/json.h"
+#include "test.h"
+#include "scratch.h"
+
+static char path_a[] = "a", path_b[] = "b";
+static struct history a = {.dir_fd = FILE_CWD, .path = path_a, .trusted = true, .cancel_fd = -1},
+                      b = {.dir_fd = FILE_CWD, .path = path_b, .trusted = true, .cancel_fd = -1};
+
+/* Moves the sessions s and f. */
+static void move(struct history *from, struct history *to, uint64_t lines)
+{
+    struct hash_map sessions = {0};
+    struct err e = ERR_INIT;
+    uint64_t moved;
+
+    (void)hash_map_add(&sessions, STR("s"));
+    (void)hash_map_add(&sessions, STR("f"));
+    CHECK_INT(history_move(from, to, &sessions, &moved, &e), 0);
+    CHECK_STR(err_text(&e), "");
+    CHECK_INT(moved, lines);
+    hash_map_release(&sessions);
+}
+
+static void add_line(struct buf *text, const char *session, const char *id, const char *more)
+{
+    buf_addf(text,
+             "{\"id\":\"%s\",\"session_id\":\"%s\",\"timestamp\":\"2024-06-27T15:00:00Z\","
+             "\"role\":\"user\",\"content\":\"c\"%s}\n",
+             id, session, more);
+}
+
+/* Returns the id of a line, or what another member names, in a buffer of this function. */
+static const char *text_of(struct str line, const char *key)
+{
+    static struct buf text = BUF_INIT(BUF_SMALL);
+
+    buf_clear(&text);
+    (void)json_decode(json_get(line, key), &text);
+    return buf_c(&text);
+}
+
+TEST(a_fork_that_comes_back_names_the_line_that_it_copies)
+{
+    struct buf text = BUF_INIT(SIZE_MAX), original = BUF_INIT(SIZE_MAX);
+    struct str rest, first;
+
+    add_line(&text, "s", "1719500000000-aaaaaaaa", "");
+    add_line(&text, "f", "1719500000000-bbbbbbbb", ",\"forked_from\":\"1719500000000-aaaaaaaa\"");
+    scratch_put("a", buf_c(&text));
+    scratch_put("b", "");
+    scratch_put("a.deleted", "");
+    scratch_put("b.deleted", "");
+    move(&a, &b, 2);
+    move(&b, &a, 2);
+    buf_release(&text);
+    text = scratch_get("a");
+    rest = buf_str(&text);
+    first = str_cut(&rest, '\n');
+    buf_add_c(&original, text_of(first, "id"));
+    CHECK(!str_eq(buf_str(&original), STR("1719500000000-aaaaaaaa")));
+    CHECK_STR(text_of(str_cut(&rest, '\n'), "forked_from"), buf_c(&original));
+    CHECK_INT(rest.n, 0);
+    buf_release(&text);
+    buf_release(&original);
+}
+
+TEST(an_id_with_an_escape_comes_back_as_an_id)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+    struct str rest;
+
+    add_line(&text, "s", "\\u0031719500000000-aaaaaaaa", "");
+    scratch_put("a", buf_c(&text));
+    scratch_put("b", "");
+    scratch_put("a.deleted", "");
+    scratch_put("b.deleted", "");
+    move(&a, &b, 1);
+    move(&b, &a, 1);
+    buf_release(&text);
+    text = scratch_get("a");
+    rest = buf_str(&text);
+    CHECK(str_starts(str_of(text_of(str_cut(&rest, '\n'), "id")), STR("1719500000000-")));
+    buf_release(&text);
+}
