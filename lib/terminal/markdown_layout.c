@@ -361,13 +361,8 @@ static void add_shown(struct markdown_layout *l, unsigned styles, struct str c, 
         add_code(l, styles, c, cp, at);
         return;
     }
-    if (!l->plain && !(styles & MARKDOWN_BLOCK)) {
+    if (!l->plain && !(styles & MARKDOWN_BLOCK))
         find_hang(l, cp);
-        /* Lists in lists begin at half of the width at most; blanks of a screen end with it. */
-        if ((cp == ' ' || cp == '\t') && l->lead == LEAD_START && !l->cells && l->width > 0 &&
-            l->column + l->blank_columns >= l->width / 2)
-            return;
-    }
     if (cp == ' ' || cp == '\t')
         add_blank(l, styles, c, at);
     else

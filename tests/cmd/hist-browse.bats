@@ -690,7 +690,8 @@ locked() {
     delete_chosen
     screen_has 'hist-browse: waiting for what was to be done; Ctrl-C gives it up'
     keys C-c
-    ended 130
+    screen_has "hist-browse: not deleted: 'now'"
+    ended 2
     echo >go
     wait
     [[ $(wc -l <"$HISTORY") == 7 ]]

@@ -117,13 +117,6 @@ TEST(items_and_quotes_hang)
     CELLS(20, "- 0123456789012345678901234\n", "- 012345678901234567\n  8901234\n");
 }
 
-TEST(lists_in_lists_begin_at_half_of_the_width_at_most)
-{
-    SHOWN(30, "          - one\n                              - two\n",
-               "          - one\n               - two\n");
-    SHOWN(0, "                  - two\n", "                  - two\n");
-}
-
 TEST(addresses_are_links)
 {
     SHOWN(80, "see http://a.org/b.", "see <http://a.org/b|http://a.org/b>.");
