@@ -205,13 +205,10 @@ int clock_gettime(clockid_t clock, struct timespec *t)
 }
 
 /* The bytes are those of splitmix64: https://prng.di.unimi.it/splitmix64.c */
-ssize_t getrandom(void *to, size_t n, unsigned flags)
+static void fill(unsigned char *bytes, size_t n)
 {
-    unsigned char *bytes = to;
     uint64_t z = 0;
 
-    if (!faults.seed)
-        return NEXT(getrandom)(to, n, flags);
     for (size_t i = 0; i < n; i++, z >>= 8) {
         if (i % 8 == 0) {
             z = faults.seed + (atomic_fetch_add(&looks, 1) + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -221,7 +218,33 @@ ssize_t getrandom(void *to, size_t n, unsigned flags)
         }
         bytes[i] = (unsigned char)z;
     }
+}
+
+ssize_t getrandom(void *to, size_t n, unsigned flags)
+{
+    if (!faults.seed)
+        return NEXT(getrandom)(to, n, flags);
+    fill(to, n);
     return (ssize_t)n;
+}
+
+int getentropy(void *to, size_t n)
+{
+    if (!faults.seed)
+        return NEXT(getentropy)(to, n);
+    fill(to, n);
+    return 0;
+}
+
+/* libuuid adds what these return to the bytes of getrandom, and seeds them with the process. */
+long random(void)
+{
+    return faults.seed ? 0 : NEXT(random)();
+}
+
+long jrand48(unsigned short state[3])
+{
+    return faults.seed ? 0 : NEXT(jrand48)(state);
 }
 
 /* ---- the server ---- */
