@@ -213,6 +213,8 @@ static void add_dirs(struct run *r, struct words *dirs)
     histories_release(&all);
 }
 
+#define NO_CONVERSATIONS "no conversations of another program were found"
+
 static void find_files(struct run *r, char **names, size_t count)
 {
     struct words dirs = {0};
@@ -221,7 +223,7 @@ static void find_files(struct run *r, char **names, size_t count)
         add_dirs(r, &dirs);
         if (!import_files_scan(&r->files, &r->choice.config, r->importers, r->format, &dirs) &&
             !r->quiet)
-            hintf(r->verbose, "no conversations of another program were found");
+            hintf(r->verbose, NO_CONVERSATIONS);
     }
     words_release(&dirs);
     for (size_t i = 0; i < count; i++)
@@ -461,6 +463,8 @@ int main(int argc, char **argv)
         for (size_t i = 0; i < r.files.count; i++)
             import_one(&r, &r.files.at[i]);
         close_import(&r);
+        if (count > 0 && !r.some && r.status == 0 && !r.quiet)
+            hintf(r.verbose, NO_CONVERSATIONS);
     }
     /* Print a number only if something could be read. */
     if (!r.options.dry_run && !r.json && (r.some || r.imported > 0 || r.status == 0))

@@ -292,6 +292,22 @@ static void say_first(struct buf *text, struct str problems)
     *text = all;
 }
 
+/* Returns whether a query has parts that different messages of a session can have: with a single one
+ * a search of whole sessions finds nothing more. */
+static bool has_parts(const struct command *c)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+    struct str query;
+    size_t n = 0;
+
+    json_decode(json_get(c->args, "query"), &text);
+    query = str_trim(buf_str(&text));
+    while (n < query.n && !ascii_is_space(query.p[n]))
+        n++;
+    buf_release(&text);
+    return n < query.n;
+}
+
 static bool answer_call(void *arg, size_t number, struct str args, struct str meta,
                         struct buf *text)
 {
@@ -314,7 +330,7 @@ static bool answer_call(void *arg, size_t number, struct str args, struct str me
     make_call(&c, s, (enum tool)number);
     if (c.wrong.n == 0)
         status = run_program(&c.argv, text, &problems, &e);
-    if (number == TOOL_SEARCH && status == 1) {
+    if (number == TOOL_SEARCH && status == 1 && has_parts(&c)) {
         words_add(&c.argv, STR("--in-session"));
         words_add(&c.argv, STR("--nearly"));
         buf_add_c(text, apart);

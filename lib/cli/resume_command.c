@@ -20,6 +20,9 @@ static int ask_importers(const char *self, struct str id, struct buf *command, s
     words_add(&argv, str_of(program));
     words_add_option(&argv, "--resume=", id);
     status = process_read(argv.at, NULL, STR_NONE, command, -1, e);
+    /* What a program that a signal ended has printed may be half of a command. */
+    if (status > 128)
+        status = err_set(e, ERR_FAILURE, "'%s' failed", program);
     words_release(&argv);
     free(program);
     return status < 0 ? -1 : 0;

@@ -33,7 +33,7 @@ static int check_page(const char *path, struct err *e)
     ssize_t n = fd < 0 ? -1 : file_pread_full(fd, head, sizeof head, 0);
 
     file_close(fd);
-    if ((fd < 0 && reason == ENOENT) ||
+    if ((fd < 0 && (reason == ENOENT || reason == ENOTDIR)) ||
         (n > 0 && str_find((struct str){head, (size_t)n}, str_of(ours))))
         return 0;
     return err_set(e, ERR_USAGE, "'%s' is no page of hist-export: choose another directory", path);
@@ -45,12 +45,10 @@ int export_page_begin(struct export_page *p, struct export_job *job, struct err 
     int rc;
 
     *p = (struct export_page){.job = job};
-    if (job->directory && prepare_folder(job->output, e) < 0)
-        return -1;
     if (job->output)
         p->path = path_join(job->directory ? job->output : "",
                             job->directory ? "index.html" : job->output);
-    if (job->directory && check_page(p->path, e) < 0) {
+    if (job->directory && (check_page(p->path, e) < 0 || prepare_folder(job->output, e) < 0)) {
         free(p->path);
         return -1;
     }

@@ -1,6 +1,7 @@
 #include "chathist/search/query.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
@@ -301,6 +302,9 @@ int query_enter(struct query *q, const struct history *h, struct str repo, struc
 
 /* ---- parsing ---- */
 
+/* A name with digits alone behind it is compared with those of fields of this length. */
+#define NEAR_LEAST 5
+
 static size_t term_end(struct str text)
 {
     size_t n = 0;
@@ -310,13 +314,43 @@ static size_t term_end(struct str text)
     return n;
 }
 
+/* Returns whether two words differ in one letter, which is wrong, missing or too much, or in two
+ * letters that changed places. */
+static bool is_near(struct str a, struct str b)
+{
+    size_t same = 0, end = 0, least = a.n < b.n ? a.n : b.n, most = a.n + b.n - least;
+
+    while (same < least && a.p[same] == b.p[same])
+        same++;
+    while (end < least - same && a.p[a.n - 1 - end] == b.p[b.n - 1 - end])
+        end++;
+    return most - same - end <= 1 || (a.n == b.n && most - same - end == 2 &&
+                                      a.p[same] == b.p[same + 1] && a.p[same + 1] == b.p[same]);
+}
+
+/* Returns whether a name was meant as that of a field. The short ones are near to other words. */
+static bool is_near_field(struct str name)
+{
+    struct buf lower = BUF_INIT(BUF_SMALL);
+    bool found = false;
+
+    utf8_add_folded(&lower, name);
+    for (size_t i = 0; i < NAMES && !found; i++)
+        found =
+            strlen(names[i].name) >= NEAR_LEAST && is_near(buf_str(&lower), str_of(names[i].name));
+    buf_release(&lower);
+    return found;
+}
+
 /* Returns whether a term that begins with an unknown name and a colon was meant as a field. That is
- * not so in `C:`, `https://`, `std::` and `localhost:80`. */
+ * not so in `C:`, `https://`, `std::` and `localhost:80`, but in `befor:2026`. */
 static bool names_no_field(struct str term, size_t name)
 {
     struct str value = {term.p + name + 1, term.n - name - 1};
     size_t digits = 0;
 
+    if (value.n > 0 && ascii_is_digit(*value.p) && is_near_field((struct str){term.p, name}))
+        return true;
     while (digits < value.n && ascii_is_digit(value.p[digits]))
         digits++;
     return name > 1 && digits < value.n &&

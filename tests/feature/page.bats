@@ -555,6 +555,7 @@ ENTRIES=$(texts .entry)
     run_expect 2 hist-export --all -f html -o site/
     stderr_is "hist-export: 'site/index.html' is no page of hist-export: choose another directory"
     [[ $(<site/index.html) == '<title>mine</title>' ]] || fail 'it was replaced'
+    [[ ! -e site/parts ]] || fail 'there is a folder of parts'
     mkfifo folder/pipe
     rm folder/index.html
     ln -s pipe folder/index.html

@@ -63,7 +63,8 @@ class Query {
         if (name && Object.hasOwn(Query.FIELDS, name[1].toLowerCase())) {
             field = Query.FIELDS[name[1].toLowerCase()];
             at += name[0].length;
-        } else if (name && /^[a-z]{2,}:(?!\d*(?:[ \t\r\n]|$))(?:[a-z0-9"]|[^\0-\x7f])/i.test(text.slice(at))) {
+        } else if (name && (/^\d/.test(text.slice(at + name[0].length)) && Query.isNearField(name[1].toLowerCase()) ||
+            /^[a-z]{2,}:(?!\d*(?:[ \t\r\n]|$))(?:[a-z0-9"]|[^\0-\x7f])/i.test(text.slice(at)))) {
             const all = Object.keys(Query.FIELDS).join(': ');
             throw new QueryError(`No field “${name[0]}” (${all}:); a text with a colon needs quotes`);
         }
@@ -80,6 +81,20 @@ class Query {
         const time = Query.time(value, now);
         if (!time) throw new QueryError(`Bad time “${value}” for ${field}: a date, yesterday or 7d is expected`);
         return [{ field, not, value: field === 'since' ? time[0] : time[1] }, end];
+    }
+
+    /* Does a name miss that of a field by one letter, or by two that changed places? */
+    static isNearField(name) {
+        return Object.keys(Query.FIELDS).filter((field) => field.length >= 5).some((field) => {
+            const most = Math.max(name.length, field.length);
+            const least = Math.min(name.length, field.length);
+            let same = 0;
+            let end = 0;
+            while (same < least && name[same] === field[same]) same++;
+            while (end < least - same && name.at(-1 - end) === field.at(-1 - end)) end++;
+            return most - same - end <= 1 || (most === least && most - same - end === 2 &&
+                name[same] === field[same + 1] && name[same + 1] === field[same]);
+        });
     }
 
     /* The rest of a term without its quotes and backslashes, and where it ends. */
