@@ -7,6 +7,8 @@
 #include "scratch.h"
 #include "scratch_history.h"
 
+static int made; /* lines so far */
+
 #define LINE(id, session)                                                                          \
     "{\"id\":\"" id "\",\"session_id\":\"" session                                                 \
     "\",\"timestamp\":\"2024-06-27T15:00:00.000Z\",\"role\":\"user\",\"content\":\"text\"}\n"

@@ -12,6 +12,8 @@
 #include "scratch.h"
 #include "scratch_history.h"
 
+static int made; /* lines so far */
+
 #define SESSIONS 40
 
 static int sessions;

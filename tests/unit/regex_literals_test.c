@@ -9,6 +9,8 @@
 #include "scratch.h"
 #include "scratch_history.h"
 
+static int made; /* lines so far */
+
 /* ---- clauses ---- */
 
 /* `want` is the clauses, the best first, as {a,b}{c}; `all` in front as =. */

@@ -21,7 +21,6 @@ static struct history history = {.dir_fd = FILE_CWD,
                                  .trusted = true,
                                  .dir_exists = true,
                                  .cancel_fd = -1};
-static int made; /* lines so far */
 
 /* As another program does. */
 static inline void append(const char *bytes, size_t n)

@@ -10,6 +10,8 @@
 #include "scratch.h"
 #include "scratch_history.h"
 
+static int made; /* lines so far */
+
 /* With these a section is 48 KB of history, and some KB are worth a look at the index. */
 #define BLOCK ((off_t)256)
 #define SECTION (BLOCK * (off_t)SKIP_SECTION_BLOCKS)
