@@ -257,9 +257,12 @@ int history_move(struct history *from, struct history *to, const struct hash_map
     bool sync = to->sync;
     int result = -1;
 
+    *moved = 0;
+    /* Otherwise both would keep the lines, and a later move the other way would double them. */
+    if (rewrite_check(from, e) < 0)
+        return -1;
     /* The lines are on the disk before they are erased here. */
     to->sync = true;
-    *moved = 0;
     if (scan_open(&m.scan, from->dir_fd, from->path, e) < 0) {
         to->sync = sync;
         return -1;

@@ -398,6 +398,22 @@ out:
     return result;
 }
 
+int rewrite_check(struct history *h, struct err *e)
+{
+    struct rewrite r = {.h = h, .mark = MARK_INIT, .owner = history_marks(h)};
+    struct append a;
+    int result = lock_copy(&r, &a, e);
+
+    if (result == 0) {
+        result = inspect_old(&r, &a, e);
+        append_close(&a);
+    }
+    buf_release(&r.mark.named);
+    free(r.owner);
+    free(r.second);
+    return result;
+}
+
 int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
 {
     struct rewrite r = {.h = h,

@@ -1,5 +1,7 @@
 #include "chathist/history/move.h"
 
+#include <unistd.h>
+
 #include "chathist/base/file.h"
 #include "chathist/base/json.h"
 #include "test.h"
@@ -47,6 +49,7 @@ TEST(a_fork_that_comes_back_names_the_line_that_it_copies)
     struct buf text = BUF_INIT(SIZE_MAX), original = BUF_INIT(SIZE_MAX);
     struct str rest, first;
 
+    scratch_enter();
     add_line(&text, "s", "1719500000000-aaaaaaaa", "");
     add_line(&text, "f", "1719500000000-bbbbbbbb", ",\"forked_from\":\"1719500000000-aaaaaaaa\"");
     scratch_put("a", buf_c(&text));
@@ -65,6 +68,7 @@ TEST(a_fork_that_comes_back_names_the_line_that_it_copies)
     CHECK_INT(rest.n, 0);
     buf_release(&text);
     buf_release(&original);
+    scratch_leave();
 }
 
 TEST(an_id_with_an_escape_comes_back_as_an_id)
@@ -72,6 +76,7 @@ TEST(an_id_with_an_escape_comes_back_as_an_id)
     struct buf text = BUF_INIT(SIZE_MAX);
     struct str rest;
 
+    scratch_enter();
     add_line(&text, "s", "\\u0031719500000000-aaaaaaaa", "");
     scratch_put("a", buf_c(&text));
     scratch_put("b", "");
@@ -84,4 +89,29 @@ TEST(an_id_with_an_escape_comes_back_as_an_id)
     rest = buf_str(&text);
     CHECK(str_starts(str_of(text_of(str_cut(&rest, '\n'), "id")), STR("1719500000000-")));
     buf_release(&text);
+    scratch_leave();
+}
+
+TEST(nothing_is_copied_from_a_history_that_cannot_be_rewritten)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+    struct hash_map sessions = {0};
+    struct err e = ERR_INIT;
+    uint64_t moved;
+
+    scratch_enter();
+    add_line(&text, "s", "1719500000000-aaaaaaaa", "");
+    scratch_put("a", buf_c(&text));
+    scratch_put("b", "");
+    CHECK_INT(link("a", "other"), 0);
+    (void)hash_map_add(&sessions, STR("s"));
+    CHECK_INT(history_move(&a, &b, &sessions, &moved, &e), -1);
+    CHECK_STR(err_text(&e),
+              "cannot rewrite 'a': it has other names (hard links), which would stay");
+    scratch_check("a", buf_c(&text));
+    scratch_check("b", "");
+    err_release(&e);
+    hash_map_release(&sessions);
+    buf_release(&text);
+    scratch_leave();
 }

@@ -62,5 +62,8 @@ void rewrite_set_part_aside(struct rewrite *r, off_t at, off_t n);
  * again for it. A file with other hard links is refused: they would keep the erased lines.
  * Everything is synced, whatever h->sync says. */
 int rewrite_run(struct history *h, const struct rewriter *by, struct err *e);
+/* Returns 0 if rewrite_run would not refuse the history, which exists; or -1 with *e set. For those
+ * who must do something else first. */
+int rewrite_check(struct history *h, struct err *e);
 
 #endif
