@@ -33,6 +33,8 @@ enum { ROW_SUM, ROW_AT, ROW_LENGTH, ROW_HASH, ROW_FACTOR, ROW_WORDS };
 #define WORD sizeof(uint64_t)
 /* The most messages of a batch. The server gets them in one request, and a kill loses one batch. */
 #define BATCH_MAX ((size_t)32)
+/* The most rows at the end that a crash of the machine is taken to have left unfinished. */
+#define UNFINISHED_MAX ((size_t)100000)
 
 /* ---- a vector ---- */
 
@@ -140,6 +142,7 @@ static void store_load(struct store *s)
 {
     char head[HEAD_WORDS * WORD], stored[sizeof head];
     char *row = mem_zalloc(s->row);
+    size_t stored_rows;
     struct stat st;
 
     fill_head(s, head);
@@ -147,9 +150,12 @@ static void store_load(struct store *s)
                file_pread_full(s->fd, stored, sizeof stored, 0) == (ssize_t)sizeof stored &&
                memcmp(head, stored, sizeof head) == 0;
     s->count = s->begun ? (size_t)(st.st_size - place_of_row(s, 0)) / s->row : 0;
-    while (s->count > 0 && !read_row(s, s->count - 1, row))
+    stored_rows = s->count;
+    while (s->count > 0 && stored_rows - s->count <= UNFINISHED_MAX &&
+           !read_row(s, s->count - 1, row))
         s->count--;
-    s->begun = s->begun && (s->count == 0 || is_of_history(s, row));
+    s->begun = s->begun && stored_rows - s->count <= UNFINISHED_MAX &&
+               (s->count == 0 || is_of_history(s, row));
     s->count = s->begun ? s->count : 0;
     s->end = s->count > 0 ? (off_t)(row_word(row, ROW_AT) + row_word(row, ROW_LENGTH) + 1) : 0;
     free(row);

@@ -502,7 +502,7 @@ static int greet(struct merge *m, struct peer *p, bool client, struct hello hell
 
 static int talk(struct merge *m, struct peer *p, bool client, struct err *e)
 {
-    struct hello hello[2];
+    struct hello hello[2] = {0};
     int result;
 
     merge_report_refused(m);
