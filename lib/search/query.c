@@ -1,7 +1,6 @@
 #include "chathist/search/query.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
@@ -302,9 +301,6 @@ int query_enter(struct query *q, const struct history *h, struct str repo, struc
 
 /* ---- parsing ---- */
 
-/* A name with digits alone behind it is compared with those of fields of this length. */
-#define NEAR_LEAST 5
-
 static size_t term_end(struct str text)
 {
     size_t n = 0;
@@ -328,16 +324,19 @@ static bool is_near(struct str a, struct str b)
                                       a.p[same] == b.p[same + 1] && a.p[same + 1] == b.p[same]);
 }
 
-/* Returns whether a name was meant as that of a field. The short ones are near to other words. */
+/* Returns whether a name before digits was meant as that of a field whose values begin with digits. */
 static bool is_near_field(struct str name)
 {
     struct buf lower = BUF_INIT(BUF_SMALL);
     bool found = false;
 
     utf8_add_folded(&lower, name);
-    for (size_t i = 0; i < NAMES && !found; i++)
-        found =
-            strlen(names[i].name) >= NEAR_LEAST && is_near(buf_str(&lower), str_of(names[i].name));
+    for (size_t i = 0; i < NAMES && !found; i++) {
+        enum kind kind = names[i].kind;
+
+        found = (kind == KIND_SINCE || kind == KIND_UNTIL || kind == KIND_SESSION) &&
+                is_near(buf_str(&lower), str_of(names[i].name));
+    }
     buf_release(&lower);
     return found;
 }

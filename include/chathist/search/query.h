@@ -34,8 +34,8 @@
  * backslash removes the meaning of that character, also outside of quotes. A term that begins with
  * a quote or a backslash is never a field or a `-`, and a term that begins with two hyphens is a
  * word. `name:value` with any other name is an error, so that no field is taken for a word, but
- * `C:\dir`, `https://`, `std::` and `localhost:80` are words, while `befor:2026`, which misses a
- * long name by one letter, is such an error.
+ * `C:\dir`, `https://`, `std::` and `localhost:80` are words, while `befor:2026`, which misses the
+ * name of a field for dates by one letter, is such an error.
  */
 #ifndef CHATHIST_SEARCH_QUERY_H
 #define CHATHIST_SEARCH_QUERY_H

@@ -83,9 +83,10 @@ class Query {
         return [{ field, not, value: field === 'since' ? time[0] : time[1] }, end];
     }
 
-    /* Does a name miss that of a field by one letter, or by two that changed places? */
+    /* Does a name miss that of a field whose values begin with digits by one letter, or by two that changed places? */
     static isNearField(name) {
-        return Object.keys(Query.FIELDS).filter((field) => field.length >= 5).some((field) => {
+        const numbered = ['since', 'until', 'session'];
+        return Object.keys(Query.FIELDS).filter((field) => numbered.includes(Query.FIELDS[field])).some((field) => {
             const most = Math.max(name.length, field.length);
             const least = Math.min(name.length, field.length);
             let same = 0;
