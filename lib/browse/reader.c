@@ -346,7 +346,7 @@ static int open_box_for_forms(void *finder, size_t place, struct search *s, stru
 }
 
 /* Looks for the words, and if all are there for the sessions that have them; else, or without such
- * sessions, for other forms of the words, and begins again with what is asked in their place. */
+ * sessions, for other forms of the words, and begins again with the words in their place. */
 static void find_box_forms(struct finder *f, struct browse *b, struct err *e)
 {
     bool looked = f->forms.looked;

@@ -36,7 +36,7 @@ static bool is_url(const char *text)
     return strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0;
 }
 
-/* Returns whether others on the way can read what is sent to this URL. */
+/* Returns whether others on the way can read a request to this URL. */
 static bool is_open(const char *text)
 {
     return str_starts(str_of(text), STR("http://")) && !http_is_loopback(text);

@@ -9,8 +9,8 @@
 #include "chathist/cli/diagnostics.h"
 #include "chathist/history/thread.h"
 
-/* Asks hist-import, which has the importers, for the command without its directory: nothing if there
- * is none. Returns 0, or -1 with *e set. */
+/* Asks hist-import, which has the importers, for the command without its directory; an empty one
+ * if that program cannot continue sessions. Returns 0, or -1 with *e set. */
 static int ask_importers(const char *self, struct str id, struct buf *command, struct err *e)
 {
     struct words argv = {0};

@@ -350,7 +350,7 @@ static const struct mark *find_origin(const struct import *im, struct str origin
     return mark && mark->line > 0 ? first : NULL;
 }
 
-/* Reads what was erased: the ids of lines, and the parts of their origins. Returns 0, or -1 with *e
+/* Reads the list of erased lines: the ids of lines, and the parts of their origins. Returns 0, or -1 with *e
  * set. */
 static int read_erased(struct import *im, struct err *e)
 {

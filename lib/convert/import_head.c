@@ -42,7 +42,7 @@ static void add_cut_string(struct str text, struct buf *out)
 }
 
 /* Appends the beginning of a JSON text as a whole value: the first value, or an array with its
- * first element. A part that is cut off is left out, except for the string in which it ends. */
+ * first element. A part that is cut off is dropped, except for the string in which it ends. */
 static void complete_json(struct str head, struct buf *out)
 {
     struct position p = {0};

@@ -112,7 +112,7 @@ static uint64_t sum_of_row(const struct store *s, const char *row)
     return hash64((struct str){row + WORD, s->row - WORD}, 0);
 }
 
-/* Reads a row. Returns false if it is not as it was written. */
+/* Reads a row. Returns false if its checksum is wrong. */
 static bool read_row(const struct store *s, size_t i, char *row)
 {
     return file_pread_full(s->fd, row, s->row, place_of_row(s, i)) == (ssize_t)s->row &&
@@ -136,7 +136,7 @@ static bool is_of_history(const struct store *s, const char *row)
     return right;
 }
 
-/* Looks at what is stored. Another model, another history and another version begin a new file; the
+/* Looks at the stored rows. Another model, another history and another version begin a new file; the
  * rows that a crash left unfinished at the end are made again. */
 static void store_load(struct store *s)
 {

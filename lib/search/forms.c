@@ -408,7 +408,7 @@ static void use_found(struct forms *f, struct form_of_word *w, struct str word, 
         buf_add_byte(&w->asked, '/');
 }
 
-/* Looks for the current word as it is. Returns as forms_run does. */
+/* Looks for the current word unchanged. Returns as forms_run does. */
 static int look_for_same(struct forms *f, struct str word, struct err *e)
 {
     bool known = f->searched && query_words(f->query) == 1 && query_is_words(f->query);

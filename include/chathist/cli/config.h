@@ -138,8 +138,8 @@ int config_switch(const struct config *c, enum setting s, bool *on, struct err *
 char *config_scan_cache(const struct config *c);
 /* import = fresh: programs that read histories bring in new conversations first. */
 int config_fresh(const struct config *c, bool *fresh, struct err *e);
-/* Adds the paths that import.exclude names, as they are written and without links. What is or was
- * said there is neither imported by a scan nor shown to agents. Returns 0; or -1 with *err set to
+/* Adds the paths that import.exclude names, as written and without links. No scan imports the
+ * conversations of these places, and no agent sees them. Returns 0; or -1 with *err set to
  * ERR_USAGE if the setting is no list of absolute paths. */
 int config_excluded(const struct config *c, struct words *paths, struct err *e);
 /* Returns whether a path is one of these, or below one. */

@@ -54,7 +54,7 @@ struct forms {
     /* private */
     struct form_of_word *words;
     size_t word, form, history; /* what is looked for now, and where */
-    bool looked;                /* for the words as they are */
+    bool looked;                /* for the words unchanged */
     bool joining;               /* each word is joined by its forms */
     bool opened;
     struct pattern pattern;
@@ -64,7 +64,7 @@ struct forms {
     struct hash_map found; /* the texts that were found, with the number of messages */
 };
 
-/* Looks for the words as they are, and counts the absent ones; no session holds all words if there are any.
+/* Looks for the words unchanged, and counts the absent ones; no session holds all words if there are any.
  * Returns as forms_run does, which calls this itself. */
 int forms_look_for_words(struct forms *f, struct err *e);
 /* Looks for the forms. Returns 0; -1 with *e set; or SEARCH_PAUSED if `open` sets `until` of struct
