@@ -231,7 +231,7 @@ static void perform(struct loop *l, enum browse_command command)
 
 /* Completes the field at the end of the box as far as all values have it, and says which there are.
  * Returns false if there is nothing to complete, or all was said before; then Tab moves on. A word that
- * is the name of a field is left alone. */
+ * is the name of a field stays. */
 static bool complete_field(struct loop *l, int64_t now)
 {
     const struct browse_edit *box = &l->b.query;
