@@ -120,6 +120,30 @@ const char *str_find(struct str s, struct str part)
     return NULL;
 }
 
+size_t str_distance(struct str a, struct str b, size_t enough)
+{
+    static const size_t steps[][2] = {{1, 0}, {0, 1}, {1, 1}, {2, 2}};
+    size_t best = enough;
+    bool swapped;
+
+    while (a.n > 0 && b.n > 0 && *a.p == *b.p) {
+        a = str_skip(a, 1);
+        b = str_skip(b, 1);
+    }
+    if ((a.n == 0 && b.n == 0) || enough == 0)
+        return 0;
+    swapped = a.n > 1 && b.n > 1 && a.p[0] == b.p[1] && a.p[1] == b.p[0];
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        size_t n;
+
+        if (a.n < steps[i][0] || b.n < steps[i][1] || (steps[i][0] == 2 && !swapped))
+            continue;
+        n = 1 + str_distance(str_skip(a, steps[i][0]), str_skip(b, steps[i][1]), best - 1);
+        best = n < best ? n : best;
+    }
+    return best;
+}
+
 void buf_init(struct buf *b, size_t max)
 {
     *b = (struct buf)BUF_INIT(max);

@@ -15,31 +15,6 @@
 #include "chathist/cli/diagnostics.h"
 #include "chathist/search/query.h"
 
-/* Returns how many characters must be added, removed, replaced or swapped with the next one to turn
- * one name into the other, at most `enough`. */
-static size_t distance(const char *a, const char *b, size_t enough)
-{
-    while (*a && *a == *b)
-        a++, b++;
-    if ((!*a && !*b) || enough == 0)
-        return 0;
-
-    size_t best = enough;
-    const size_t steps[][2] = {{1, 0}, {0, 1}, {1, 1}, {2, 2}};
-
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        bool swapped = a[0] && b[0] && a[0] == b[1] && a[1] && a[1] == b[0];
-
-        if (strnlen(a, steps[i][0]) < steps[i][0] || strnlen(b, steps[i][1]) < steps[i][1] ||
-            (steps[i][0] == 2 && !swapped))
-            continue;
-        size_t n = 1 + distance(a + steps[i][0], b + steps[i][1], best - 1);
-
-        best = n < best ? n : best;
-    }
-    return best;
-}
-
 /* Returns whether one of the names begins with the other. */
 static bool is_shortened(const char *a, const char *b)
 {
@@ -49,7 +24,7 @@ static bool is_shortened(const char *a, const char *b)
 void nearest_offer(struct nearest *n, const char *name)
 {
     size_t length = strlen(n->typed), most = length / 3 < 3 ? length / 3 + 1 : 4;
-    size_t far = distance(n->typed, name, most);
+    size_t far = str_distance(str_of(n->typed), str_of(name), most);
     bool within = (length > 3 && strstr(name, n->typed)) || strstr(n->typed, name);
     bool better = false;
 

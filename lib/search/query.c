@@ -310,20 +310,6 @@ static size_t term_end(struct str text)
     return n;
 }
 
-/* Returns whether two words differ in one letter, which is wrong, missing or too much, or in two
- * letters that changed places. */
-static bool is_near(struct str a, struct str b)
-{
-    size_t same = 0, end = 0, least = a.n < b.n ? a.n : b.n, most = a.n + b.n - least;
-
-    while (same < least && a.p[same] == b.p[same])
-        same++;
-    while (end < least - same && a.p[a.n - 1 - end] == b.p[b.n - 1 - end])
-        end++;
-    return most - same - end <= 1 || (a.n == b.n && most - same - end == 2 &&
-                                      a.p[same] == b.p[same + 1] && a.p[same + 1] == b.p[same]);
-}
-
 /* Returns whether a name before digits was meant as that of a field whose values begin with digits. */
 static bool is_near_field(struct str name)
 {
@@ -335,7 +321,7 @@ static bool is_near_field(struct str name)
         enum kind kind = names[i].kind;
 
         found = (kind == KIND_SINCE || kind == KIND_UNTIL || kind == KIND_SESSION) &&
-                is_near(buf_str(&lower), str_of(names[i].name));
+                str_distance(buf_str(&lower), str_of(names[i].name), 2) < 2;
     }
     buf_release(&lower);
     return found;

@@ -270,3 +270,14 @@ TEST(detach_gives_the_bytes_away)
     free(s);
     buf_release(&b);
 }
+
+TEST(the_distance_of_names_is_the_number_of_changed_letters)
+{
+    CHECK_INT(str_distance(STR("before"), STR("before"), 2), 0);
+    CHECK_INT(str_distance(STR("befor"), STR("before"), 2), 1);
+    CHECK_INT(str_distance(STR("utnil"), STR("until"), 2), 1);
+    CHECK_INT(str_distance(STR("sinse"), STR("since"), 2), 1);
+    CHECK_INT(str_distance(STR("xsince"), STR("since"), 2), 1);
+    CHECK_INT(str_distance(STR("mode"), STR("since"), 3), 3);
+    CHECK_INT(str_distance(STR(""), STR("ab"), 9), 2);
+}

@@ -59,6 +59,9 @@ struct str str_word(struct str *rest);
 /* Returns the first place of `part` in s, borrowed from s, or NULL. An empty part is found at the
  * start of any s that is not absent. */
 const char *str_find(struct str s, struct str part);
+/* Returns how many bytes must be added, removed, replaced or swapped with the next one to turn one
+ * text into the other, at most `enough`. For names: it takes long for a large number. */
+size_t str_distance(struct str a, struct str b, size_t enough);
 
 /* What ASCII calls a digit, a letter, the small letter of a capital one, and white space (a blank,
  * tab, CR or LF, as in JSON). Other bytes do not count, whatever the locale. */
