@@ -298,14 +298,14 @@ static bool has_parts(const struct command *c)
 {
     struct buf text = BUF_INIT(SIZE_MAX);
     struct str query;
-    size_t n = 0;
+    bool more;
 
     json_decode(json_get(c->args, "query"), &text);
-    query = str_trim(buf_str(&text));
-    while (n < query.n && !ascii_is_space(query.p[n]))
-        n++;
+    query = buf_str(&text);
+    (void)str_word(&query);
+    more = str_word(&query).p != NULL;
     buf_release(&text);
-    return n < query.n;
+    return more;
 }
 
 static bool answer_call(void *arg, size_t number, struct str args, struct str meta,

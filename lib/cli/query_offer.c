@@ -15,6 +15,8 @@
 #define HISTORIES_READ 8
 #define SESSIONS_MOST 40
 
+static const char *const roles[] = {"user", "assistant", "tool", "system"};
+
 struct offers {
     struct words *out;
     struct buf line;      /* the query up to its last term, and one for it */
@@ -42,11 +44,13 @@ static void offer(struct offers *o, struct str text)
 
 static void offer_names(struct offers *o)
 {
-    static const char *const roles[] = {"role:user", "role:assistant", "role:tool", "role:system"};
     struct buf name = BUF_INIT(BUF_SMALL);
 
-    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
-        offer(o, str_of(roles[i]));
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+        buf_clear(&name);
+        buf_addf(&name, "role:%s", roles[i]);
+        offer(o, buf_str(&name));
+    }
     /* The first one is role: itself. */
     for (size_t i = 1; query_field(i); i++) {
         buf_clear(&name);
@@ -117,15 +121,14 @@ static void offer_of_history(struct offers *o, struct str field, const struct hi
 static void offer_values(struct offers *o, struct str field, const struct history *histories,
                          size_t count)
 {
-    static const char *const roles[] = {"user", "assistant", "tool", "system"};
     static const char *const times[] = {"today", "yesterday", "1d", "7d", "30d"};
     bool repo = str_eq_c(field, "repo") || str_eq_c(field, "in");
     bool time = str_eq_c(field, "since") || str_eq_c(field, "after") || str_eq_c(field, "until") ||
                 str_eq_c(field, "before");
 
-    for (size_t i = 0; i < 4 && str_eq_c(field, "role"); i++)
+    for (size_t i = 0; i < sizeof roles / sizeof *roles && str_eq_c(field, "role"); i++)
         offer(o, str_of(roles[i]));
-    for (size_t i = 0; i < 5 && time; i++)
+    for (size_t i = 0; i < sizeof times / sizeof *times && time; i++)
         offer(o, str_of(times[i]));
     for (size_t i = 0; i < count && (repo || i < HISTORIES_READ); i++)
         offer_of_history(o, field, &histories[i]);

@@ -26,6 +26,19 @@ static void move(struct history *from, struct history *to, uint64_t lines)
     hash_map_release(&sessions);
 }
 
+/* Moves the lines of `text` from a to b and back, and replaces it by what a has then. */
+static void move_there_and_back(struct buf *text, uint64_t lines)
+{
+    scratch_put("a", buf_c(text));
+    scratch_put("b", "");
+    scratch_put("a.deleted", "");
+    scratch_put("b.deleted", "");
+    move(&a, &b, lines);
+    move(&b, &a, lines);
+    buf_release(text);
+    *text = scratch_get("a");
+}
+
 static void add_line(struct buf *text, const char *session, const char *id, const char *more)
 {
     buf_addf(text,
@@ -52,14 +65,7 @@ TEST(a_fork_that_comes_back_names_the_line_that_it_copies)
     scratch_enter();
     add_line(&text, "s", "1719500000000-aaaaaaaa", "");
     add_line(&text, "f", "1719500000000-bbbbbbbb", ",\"forked_from\":\"1719500000000-aaaaaaaa\"");
-    scratch_put("a", buf_c(&text));
-    scratch_put("b", "");
-    scratch_put("a.deleted", "");
-    scratch_put("b.deleted", "");
-    move(&a, &b, 2);
-    move(&b, &a, 2);
-    buf_release(&text);
-    text = scratch_get("a");
+    move_there_and_back(&text, 2);
     rest = buf_str(&text);
     first = str_cut(&rest, '\n');
     buf_add_c(&original, text_of(first, "id"));
@@ -78,14 +84,7 @@ TEST(an_id_with_an_escape_comes_back_as_an_id)
 
     scratch_enter();
     add_line(&text, "s", "\\u0031719500000000-aaaaaaaa", "");
-    scratch_put("a", buf_c(&text));
-    scratch_put("b", "");
-    scratch_put("a.deleted", "");
-    scratch_put("b.deleted", "");
-    move(&a, &b, 1);
-    move(&b, &a, 1);
-    buf_release(&text);
-    text = scratch_get("a");
+    move_there_and_back(&text, 1);
     rest = buf_str(&text);
     CHECK(str_starts(str_of(text_of(str_cut(&rest, '\n'), "id")), STR("1719500000000-")));
     buf_release(&text);
