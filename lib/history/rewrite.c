@@ -34,10 +34,10 @@ struct part {
 struct rewrite {
     struct history *h;
     const struct rewriter *by;
-    struct buf name; /* the name of the new file; empty if no file has to be removed */
-    char *second;    /* the second name of the history (history/links.h); NULL if it has none */
-    int fd;          /* the new file */
-    int from;        /* the history, while lines of it are shown */
+    struct buf name;   /* the name of the new file; empty if no file has to be removed */
+    char *second;      /* the second name of the history (history/links.h); NULL if it has none */
+    int fd;            /* the new file */
+    struct scan lines; /* of the old file. It stays open, so that no new file gets its inode */
     struct stat old;
     off_t done; /* the end of the last line that was shown */
     off_t next; /* the beginning of the line after the one that is being shown */
@@ -81,7 +81,7 @@ void rewrite_keep(struct rewrite *r, const struct line *l)
         emit(r, l->terminated ? STR("\n") : STR(""));
     } else {
         flush(r);
-        if (r->reason == 0 && file_copy(r->fd, r->from, l->at, r->next - l->at) < 0)
+        if (r->reason == 0 && file_copy(r->fd, r->lines.fd, l->at, r->next - l->at) < 0)
             r->reason = errno;
         r->emitted += r->next - l->at;
     }
@@ -136,7 +136,12 @@ static int inspect_old(struct rewrite *r, const struct append *a, struct err *e)
 {
     const struct history *h = r->h;
 
-    if (fstat(a->fd, &r->old) < 0)
+    scan_close(&r->lines);
+    if (scan_open(&r->lines, h->dir_fd, h->path, e) < 0)
+        return -1;
+    if (r->lines.fd < 0)
+        errno = ENOENT;
+    if (r->lines.fd < 0 || fstat(r->lines.fd, &r->old) < 0)
         return rewrite_failed(r, errno, e);
     free(r->second);
     r->second = second_name_find(h->copies, &r->old, h->dir_fd, h->path);
@@ -202,31 +207,21 @@ static int check_cancelled(const struct rewrite *r, struct err *e)
  * only under the lock: otherwise a writer may not have finished it. */
 static int pass(struct rewrite *r, off_t end, bool locked, struct err *e)
 {
-    struct scan s;
+    struct scan *s = &r->lines;
     struct line l;
-    struct stat st = {0};
     unsigned lines = 0;
-    int result;
+    int result = 0;
 
-    if (scan_open(&s, r->h->dir_fd, r->h->path, e) < 0)
-        return -1;
-    if (s.fd < 0)
-        errno = ENOENT;
-    result = s.fd < 0 || fstat(s.fd, &st) < 0 ? rewrite_failed(r, errno, e) : 0;
-    /* The file was replaced after `end` was determined. */
-    if (result == 0 && !file_is_same(&st, &r->old))
-        end = r->done;
-    s.size = end;
-    s.work = r->h->work;
-    s.task = "rewrite";
-    scan_from(&s, r->done);
-    r->from = s.fd;
-    while (result == 0 && r->reason == 0 && (result = scan_line(&s, &l, e)) > 0) {
+    s->size = end;
+    s->work = r->h->work;
+    s->task = "rewrite";
+    scan_from(s, r->done);
+    while (result == 0 && r->reason == 0 && (result = scan_line(s, &l, e)) > 0) {
         if (!l.terminated && !locked) {
             result = 0;
             break;
         }
-        r->next = scan_offset(&s);
+        r->next = scan_offset(s);
         r->kept = false;
         r->by->line(r->by->arg, r, &l);
         if (l.at < r->mark.from)
@@ -236,8 +231,6 @@ static int pass(struct rewrite *r, off_t end, bool locked, struct err *e)
         result = ++lines % LINES_BETWEEN_LOOKS == 0 ? check_cancelled(r, e) : 0;
     }
     flush(r);
-    r->from = -1;
-    scan_close(&s);
     if (result == 0 && r->reason != 0)
         result = rewrite_failed(r, r->reason, e);
     return result;
@@ -259,13 +252,12 @@ static int start_again(struct rewrite *r, struct err *e)
 /* Copies the rest under the lock, or everything if the history was replaced meanwhile. */
 static int copy_rest(struct rewrite *r, const struct append *a, struct err *e)
 {
-    struct stat before = r->old;
+    bool same = file_is_named(r->h->dir_fd, r->h->path, r->lines.fd) && a->end >= r->done;
     off_t from = r->mark.from;
-    bool same;
 
     if (inspect_old(r, a, e) < 0)
         return -1;
-    same = file_is_same(&before, &r->old) && a->end >= r->done && from == r->mark.from;
+    same = same && from == r->mark.from;
     if (!same && (copy_rights(r) < 0 ? rewrite_failed(r, errno, e) : start_again(r, e)) < 0)
         return -1;
     if (pass(r, a->end, true, e) < 0)
@@ -400,7 +392,7 @@ out:
 
 int rewrite_check(struct history *h, struct err *e)
 {
-    struct rewrite r = {.h = h, .mark = MARK_INIT, .owner = history_marks(h)};
+    struct rewrite r = {.h = h, .lines = {.fd = -1}, .mark = MARK_INIT, .owner = history_marks(h)};
     struct append a;
     int result = lock_copy(&r, &a, e);
 
@@ -408,6 +400,7 @@ int rewrite_check(struct history *h, struct err *e)
         result = inspect_old(&r, &a, e);
         append_close(&a);
     }
+    scan_close(&r.lines);
     buf_release(&r.mark.named);
     free(r.owner);
     free(r.second);
@@ -419,7 +412,7 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
     struct rewrite r = {.h = h,
                         .by = by,
                         .fd = -1,
-                        .from = -1,
+                        .lines = {.fd = -1},
                         .name = BUF_INIT(BUF_SMALL),
                         .pending = BUF_INIT(SIZE_MAX),
                         .erased = BUF_INIT(SIZE_MAX),
@@ -459,6 +452,7 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
     }
     if (r.name.len > 0)
         file_unlink(h->dir_fd, buf_c(&r.name));
+    scan_close(&r.lines);
     file_close(r.fd);
     buf_release(&r.name);
     buf_release(&r.pending);
