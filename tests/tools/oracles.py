@@ -60,7 +60,7 @@ def play(attempt, count, more=''):
 # ---- programs with faults
 
 # Where files are fast, if there is such a place.
-MEMORY = '/dev/shm' if os.access('/dev/shm', os.W_OK) else None
+MEMORY = '/dev/shm' if 'TMPDIR' not in os.environ and os.access('/dev/shm', os.W_OK) else None
 
 @functools.cache
 def library():
