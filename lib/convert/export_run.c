@@ -133,13 +133,15 @@ static int growth_open(struct export_growth *g, const char *path, struct selecti
 {
     struct stat st;
     char last = '\n';
+    int64_t born;
     int rc;
 
     if (append_open(&g->file, FILE_CWD, path, wait, e) < 0)
         return -1;
+    born = system_birth(g->file.fd);
     rc = fstat(g->file.fd, &st);
     if (rc == 0 && state->growing && st.st_dev == state->device && st.st_ino == state->inode &&
-        st.st_size > state->grown_from) {
+        state->born == born && st.st_size > state->grown_from) {
         rc = growth_cut(g, state->grown_from);
         st.st_size = state->grown_from;
     }
@@ -150,7 +152,7 @@ static int growth_open(struct export_growth *g, const char *path, struct selecti
     if (rc < 0)
         (void)growth_failed(g, e);
     else if (more)
-        rc = selection_save_growth(state, &st, e);
+        rc = selection_save_growth(state, &st, born, e);
     if (rc < 0)
         append_close(&g->file);
     return rc;

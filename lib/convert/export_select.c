@@ -143,6 +143,7 @@ static bool read_members(struct selection *s, struct str text)
         return true;
     if (!json_int(json_get(growing, "device"), &device) ||
         !json_int(json_get(growing, "inode"), &inode) ||
+        !json_int(json_get(growing, "born"), &s->born) ||
         !read_off(growing, "length", &s->grown_from))
         return false;
     s->device = (dev_t)device;
@@ -184,13 +185,15 @@ static int write_state(struct selection *s, const struct buf *members, struct st
     return result;
 }
 
-int selection_save_growth(struct selection *s, const struct stat *file, struct err *e)
+int selection_save_growth(struct selection *s, const struct stat *file, int64_t born, struct err *e)
 {
     struct buf growing = BUF_INIT(BUF_SMALL);
     int result;
 
-    buf_addf(&growing, ",\"growing\":{\"device\":%lld,\"inode\":%lld,\"length\":%lld}",
-             (long long)file->st_dev, (long long)file->st_ino, (long long)file->st_size);
+    buf_addf(&growing,
+             ",\"growing\":{\"device\":%lld,\"inode\":%lld,\"born\":%lld,\"length\":%lld}",
+             (long long)file->st_dev, (long long)file->st_ino, (long long)born,
+             (long long)file->st_size);
     result = write_state(s, &s->saved, buf_str(&growing), e);
     buf_release(&growing);
     return result;

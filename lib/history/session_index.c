@@ -18,13 +18,13 @@
 #define PAYLOAD (INDEX_BLOCK - WORD)
 /* The words of the preamble. */
 struct preamble {
-    uint64_t magic, dev, ino; /* of the history, as are the next four */
+    uint64_t magic, dev, ino, born; /* of the history, as are the next four */
     uint64_t size, modified, changed, samples;
     uint64_t salt, sum; /* of the words before it */
 };
 #define PREAMBLE_WORDS (sizeof(struct preamble) / WORD)
-/* "HISTIDXC": the last character is the version. */
-#define MAGIC UINT64_C(0x4358444954534948)
+/* "HISTIDXD": the last character is the version. */
+#define MAGIC UINT64_C(0x4458444954534948)
 /* The checksum of the history is computed from this many samples of SAMPLE bytes, at equal
  * distances. */
 #define SAMPLES ((size_t)8)
@@ -119,11 +119,12 @@ static void add_words(struct buf *b, const uint64_t *words, size_t count)
     buf_grew(b, count * WORD);
 }
 
-static struct preamble preamble_of(const struct stat *st)
+static struct preamble preamble_of(int history_fd, const struct stat *st)
 {
     return (struct preamble){.magic = MAGIC,
                              .dev = (uint64_t)st->st_dev,
                              .ino = (uint64_t)st->st_ino,
+                             .born = (uint64_t)system_birth(history_fd),
                              .size = (uint64_t)st->st_size,
                              .modified = (uint64_t)system_mtime(st),
                              .changed = (uint64_t)system_ctime(st)};
@@ -132,7 +133,7 @@ static struct preamble preamble_of(const struct stat *st)
 /* Writes the preamble: the state of the history, and the salt of the blocks. Returns 0 or -1. */
 static int write_preamble(const struct session_index *x, int fd, uint64_t salt)
 {
-    struct preamble p = preamble_of(&x->st);
+    struct preamble p = preamble_of(x->scan.fd, &x->st);
     struct buf bytes = BUF_INIT(BUF_SMALL);
     int result;
 
@@ -158,11 +159,11 @@ static int compare_preamble(struct session_index *x)
         fstat(x->scan.fd, &x->st) < 0)
         return -1;
     le_get_all((uint64_t *)&was, bytes, PREAMBLE_WORDS);
-    is = preamble_of(&x->st);
+    is = preamble_of(x->scan.fd, &x->st);
     x->salt = was.salt;
     if (was.sum != checksum_words((const uint64_t *)&was, PREAMBLE_WORDS - 1, 0) ||
-        was.magic != is.magic || was.dev != is.dev || was.ino != is.ino || was.size > is.size ||
-        was.samples != sum_samples(x->scan.fd, (off_t)was.size))
+        was.magic != is.magic || was.dev != is.dev || was.ino != is.ino || was.born != is.born ||
+        was.size > is.size || was.samples != sum_samples(x->scan.fd, (off_t)was.size))
         return -1;
     if (was.size < is.size)
         return 1;

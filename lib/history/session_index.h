@@ -7,9 +7,10 @@
  * know nothing of it, and nothing that the programs print depends on it: if it is absent, damaged,
  * or made from another history, it is not used, and made again if possible.
  *
- * The file begins with a preamble that identifies the history: device, inode, size, times of the
- * last change, and a checksum of samples of its bytes up to that size. A history that is only
- * longer, with the same samples, counts as the same one.
+ * The file begins with a preamble that identifies the history: device, inode, the time when it was
+ * made (another file may get the inode), size, times of the last change, and a checksum of samples
+ * of its bytes up to that size. A history that is only longer, with the same samples, counts as the
+ * same one.
  *
  * The rest of the file is blocks of INDEX_BLOCK bytes, each with a checksum at its end. They hold,
  * in words of 64 bits, little-endian:

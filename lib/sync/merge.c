@@ -46,6 +46,7 @@ struct fact {
 /* What the digests stand for: the bytes of a file up to `end`. */
 struct covered {
     uint64_t inode;
+    int64_t born; /* system_birth: another file may get the inode */
     uint64_t end;
     uint64_t modified;    /* nanoseconds, when the file ended there; 0: it is not known to */
     uint64_t sample;      /* a checksum of some bytes before the end */
@@ -63,7 +64,7 @@ struct head {
     uint64_t body; /* a checksum of the facts */
     uint64_t sum;  /* a checksum of all before it */
 };
-#define MAGIC UINT64_C(0x344e595354534948) /* "HISTSYN4" */
+#define MAGIC UINT64_C(0x354e595354534948) /* "HISTSYN5" */
 #define SAMPLE ((size_t)4096)
 
 /* The last prefix that was asked for: a greater one continues it. */
@@ -346,7 +347,7 @@ static bool still_covers(const struct covered *c, int fd, const struct stat *st)
 {
     uint64_t size = (uint64_t)st->st_size;
 
-    if (c->inode != st->st_ino || c->end > size ||
+    if (c->inode != st->st_ino || c->born != system_birth(fd) || c->end > size ||
         (c->modified != 0 && c->end == size && c->modified != (uint64_t)system_mtime(st)))
         return false;
     return c->sample == sample(fd, c->end);
@@ -357,6 +358,7 @@ static void set_end(struct merge *m, const struct stat *st)
     struct covered *c = &m->covered;
 
     c->inode = st->st_ino;
+    c->born = system_birth(m->fd);
     c->sample = sample(m->fd, c->end);
     c->modified = c->end == (uint64_t)st->st_size ? (uint64_t)system_mtime(st) : 0;
 }

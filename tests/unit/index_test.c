@@ -410,6 +410,29 @@ TEST(a_history_with_another_end_is_another)
     scratch_leave();
 }
 
+/* File systems such as ext4 and XFS give the inode of a file that is gone to the next new one. */
+TEST(a_history_that_got_the_inode_of_the_one_before_is_another)
+{
+    struct stat before, now = {0};
+    struct buf text;
+
+    begin(3000);
+    CHECK(agrees());
+    CHECK_INT(stat("h", &before), 0);
+    text = scratch_get("h");
+    memcpy(text.data + place_of("session-17"), "session-99", 10);
+    for (int i = 0; i < 8 && now.st_ino != before.st_ino; i++) {
+        CHECK_INT(rename("h", "old"), 0);
+        append(text.data, text.len);
+        CHECK_INT(stat("h", &now), 0);
+        CHECK_INT(unlink("old"), 0);
+    }
+    grow(3);
+    CHECK(agrees());
+    buf_release(&text);
+    scratch_leave();
+}
+
 /* Each byte of the small parts, and some of the large ones. */
 TEST(a_broken_one_changes_nothing)
 {

@@ -157,6 +157,41 @@ TEST(after_a_change_in_place_the_next_run_reads_all)
     scratch_leave();
 }
 
+/* File systems such as ext4 and XFS give the inode of a file that is gone to the next new one. */
+TEST(after_replacements_that_give_the_inode_back_the_next_run_reads_all)
+{
+    struct locate_from from = {.explicit_file = "h", .cwd = scratch_dir, .state_home = scratch_dir};
+    struct merge_options options = {0};
+    struct buf line = BUF_INIT(BUF_SMALL);
+    struct stat before, now = {0};
+    struct history h;
+    struct merge *m;
+
+    scratch_enter();
+    append_ids(100, 300);
+    CHECK_INT(locate(&h, &from, NULL), 0);
+    merge_close(merge_open(&h, &options, NULL));
+    CHECK_INT(stat("h", &before), 0);
+    /* As long as before, with the same beginning and end. */
+    for (int i = 0; i < 8 && now.st_ino != before.st_ino; i++) {
+        CHECK_INT(rename("h", "old"), 0);
+        append_ids(100, 150);
+        append_ids(500, 501);
+        append_ids(151, 300);
+        CHECK_INT(stat("h", &now), 0);
+        CHECK_INT(unlink("old"), 0);
+    }
+    append_ids(300, 301);
+    m = merge_open(&h, &options, NULL);
+    CHECK_INT(merge_facts(m, FACT_LINE), 201);
+    set_line(&line, 500);
+    CHECK_INT(merge_add(m, buf_str(&line), NULL), 0);
+    merge_close(m);
+    buf_release(&line);
+    history_release(&h);
+    scratch_leave();
+}
+
 TEST(a_run_that_cannot_erase_leaves_that_to_the_next_one)
 {
     struct locate_from from = {.explicit_file = "h", .cwd = scratch_dir, .state_home = scratch_dir};

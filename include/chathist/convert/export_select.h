@@ -9,7 +9,7 @@
  * The state is the file of `hist-export --incremental`, one JSON object:
  *
  *     {"format":1,"offset":N,"line":N,"length":N,"sessions":{"ID":"16 hex digits",...},
- *      "growing":{"device":N,"inode":N,"length":N}}
+ *      "growing":{"device":N,"inode":N,"born":N,"length":N}}
  *
  * `offset` is where the first line that is not exported begins; `line` and `length` are the place
  * of the last exported line; `sessions` has a hash of the last exported line of each session. If
@@ -20,7 +20,8 @@
  * recovers from a bad line before that is not new.
  *
  * `growing` exists while bytes are appended to an output file: `length` is the size that the file
- * had before. If a run finds it, the run before was killed, and the bytes after that length are not
+ * had before, and `born` the time when it was made (system_birth), because another file may get its
+ * inode. If a run finds `growing`, the run before was killed, and the bytes after that length are not
  * exported.
  *
  * The state file is replaced as a whole, and it is locked from selection_open_state to
@@ -74,6 +75,7 @@ struct selection {
     bool growing; /* the run before was killed while this file grew from this length */
     dev_t device;
     ino_t inode;
+    int64_t born;
     off_t grown_from;
     /* private */
     size_t lines_cap, sessions_cap;
@@ -119,9 +121,10 @@ int selection_read(const struct selection *s, struct selection_part *part, size_
 int selection_read_part(const struct selection *s, struct selection_part *part, off_t at, size_t n,
                         struct err *e);
 
-/* Records in the state that a file with this fstat is about to grow, without the lines that are new
- * in this run. Returns 0 once that is on disk, or -1 with *e set. */
-int selection_save_growth(struct selection *s, const struct stat *file, struct err *e);
+/* Records in the state that a file with this fstat and system_birth is about to grow, without the lines
+ * that are new in this run. Returns 0 once that is on disk, or -1 with *e set. */
+int selection_save_growth(struct selection *s, const struct stat *file, int64_t born,
+                          struct err *e);
 /* Records in the state that all lines up to the last one that selection_load saw are exported.
  * Returns 0 once that is on disk, or -1 with *e set. */
 int selection_save(struct selection *s, struct err *e);
