@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "chathist/base/checksum.h"
+#include "chathist/base/file.h"
 #include "chathist/base/memory.h"
 #include "chathist/history/deletions.h"
 #include "chathist/history/message.h"
@@ -32,8 +33,10 @@ struct move {
     size_t counts_cap;
     uint64_t moved;   /* lines */
     bool ended;       /* all lines of this history were met */
-    off_t seen;       /* the other history has been read up to this offset */
     struct scan scan; /* the scan of this history */
+    /* The last scan of the other history. It stays open, so that no new file gets its inode. */
+    struct scan other;
+    off_t seen; /* the end of the last line there that was counted or stored */
 };
 
 static struct line_count *count_of_line(struct move *m, struct str line)
@@ -165,26 +168,25 @@ static struct str moved_line(struct move *m)
 
 /* ---- storing ---- */
 
-/* Counts the lines that the other history has, from m->seen on. */
+/* Counts the lines that the other history has, from m->seen on. Its lock is held: otherwise the last
+ * line may not be finished, or be taken back. */
 static int read_other(struct move *m, struct err *e)
 {
-    struct scan scan;
     int got;
 
-    if (scan_open(&scan, m->to->dir_fd, m->to->path, e) < 0)
+    scan_close(&m->other);
+    if (scan_open(&m->other, m->to->dir_fd, m->to->path, e) < 0)
         return -1;
-    if (m->seen > scan.size)
+    if (m->seen > m->other.size)
         m->seen = 0;
     for (size_t i = 0; m->seen == 0 && i < m->lines.count; i++)
         m->counts[i].there = 0;
-    scan.work = m->to->work;
-    scan.task = "read";
-    scan_from(&scan, m->seen);
-    while ((got = scan_message(&scan, &m->message, NULL, e)) > 0)
+    m->other.work = m->to->work;
+    m->other.task = "read";
+    scan_from(&m->other, m->seen);
+    while ((got = scan_message(&m->other, &m->message, NULL, e)) > 0)
         if (is_moved(m))
             count_of_line(m, m->message.line)->there++;
-    m->seen = scan.size;
-    scan_close(&scan);
     return got;
 }
 
@@ -194,6 +196,9 @@ static int make_moved_lines(void *arg, off_t at, struct buf *lines, struct err *
     struct move *m = arg;
     int got = 1;
 
+    /* Another program may have replaced it, and added lines, since the last batch. */
+    if (!file_is_named(m->to->dir_fd, m->to->path, m->other.fd))
+        m->seen = 0;
     if (at != m->seen && read_other(m, e) < 0)
         return -1;
     while (lines->len < BATCH && (got = scan_message(&m->scan, &m->message, NULL, e)) > 0) {
@@ -252,7 +257,8 @@ int history_move(struct history *from, struct history *to, const struct hash_map
                      .message = MESSAGE_INIT,
                      .key = BUF_INIT(SIZE_MAX),
                      .scratch = BUF_INIT(BUF_LINE),
-                     .line = BUF_INIT(SIZE_MAX)};
+                     .line = BUF_INIT(SIZE_MAX),
+                     .other = {.fd = -1}};
     struct rewriter by = {.arg = &m, .begin = begin_moving, .line = erase_line};
     bool sync = to->sync;
     int result = -1;
@@ -267,12 +273,13 @@ int history_move(struct history *from, struct history *to, const struct hash_map
         to->sync = sync;
         return -1;
     }
-    if (read_erased(&m, e) == 0 && read_other(&m, e) == 0) {
+    if (read_erased(&m, e) == 0) {
         do
             result = store_append_lines(to, make_moved_lines, &m, e);
         while (result == 0 && !m.ended);
     }
     scan_close(&m.scan);
+    scan_close(&m.other);
     to->sync = sync;
     if (result == 0 && rewrite_run(from, &by, e) < 0)
         result = -1;

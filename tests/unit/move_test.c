@@ -1,5 +1,8 @@
 #include "chathist/history/move.h"
 
+#include <pthread.h>
+#include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "chathist/base/file.h"
@@ -112,5 +115,41 @@ TEST(nothing_is_copied_from_a_history_that_cannot_be_rewritten)
     err_release(&e);
     hash_map_release(&sessions);
     buf_release(&text);
+    scratch_leave();
+}
+
+/* Replaces b while the move waits for its lock, as hist-delete and another move together do. */
+static void *replace_b(void *lock)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    CHECK_INT(rename("b.new", "b"), 0);
+    close(*(int *)lock);
+    return NULL;
+}
+
+TEST(a_line_that_another_move_stored_is_not_stored_again_after_a_rewrite)
+{
+    struct buf text = BUF_INIT(SIZE_MAX), there = BUF_INIT(SIZE_MAX);
+    pthread_t other;
+    int lock;
+
+    scratch_enter();
+    add_line(&text, "x", "1719500000000-cccccccc", "");
+    scratch_put("b", buf_c(&text));
+    buf_clear(&text);
+    add_line(&text, "s", "1719500000000-aaaaaaaa", "");
+    add_line(&there, "s", "1719500000000-aaaaaaaa", "");
+    add_line(&there, "x", "1719500000000-dddddddd", "");
+    scratch_put("a", buf_c(&text));
+    scratch_put("b.new", buf_c(&there));
+    lock = open("b", O_RDWR);
+    CHECK_INT(flock(lock, LOCK_EX), 0);
+    CHECK_INT(pthread_create(&other, NULL, replace_b, &lock), 0);
+    move(&a, &b, 1);
+    CHECK_INT(pthread_join(other, NULL), 0);
+    scratch_check("a", "");
+    scratch_check("b", buf_c(&there));
+    buf_release(&text);
+    buf_release(&there);
     scratch_leave();
 }

@@ -226,6 +226,13 @@ TEST(events_become_a_response)
          "",
          "[]",
          "content_filter"},
+        /* Some servers end every stream with the same event. */
+        {{DELTA("0", "a"), END("completed", "\"status\":\"incomplete\",\"incomplete_details\":{"
+                                            "\"reason\":\"max_output_tokens\"}")},
+         "a",
+         "[]",
+         "length"},
+        {{DELTA("0", "a"), END("completed", "\"status\":\"in_progress\"")}, "a", "[]", "stop"},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -315,6 +322,22 @@ TEST(items_are_kept_if_they_hold_more_than_texts_and_calls)
         CHECK_STR(buf_c(&a.opaque.thinking), rows[i].kept);
         response_release(&a);
     }
+}
+
+TEST(a_response_that_was_cancelled_is_not_complete)
+{
+    struct response a;
+    struct err e = ERR_INIT;
+
+    response_init(&a, NULL);
+    CHECK_INT(provider_responses.event(&a, STR("message"), STR(DELTA("0", "a")), &e), 0);
+    CHECK_INT(provider_responses.event(&a, STR("message"),
+                                       STR(END("completed", "\"status\":\"cancelled\"")), &e),
+              -1);
+    CHECK_STR(err_text(&e), "answer is incomplete: its status is: 'cancelled'");
+    CHECK(!a.finished);
+    response_release(&a);
+    err_release(&e);
 }
 
 TEST(errors_have_the_kind_of_their_code)
