@@ -66,12 +66,6 @@ int main(int argc, char **argv)
     if (!args.no_markdown)
         events_show_markdown(&chat.events);
     signal(SIGPIPE, SIG_IGN);
-    if (args.list) {
-        if (presets_list(args.list, &chat.events.out, &e) < 0)
-            die_err(&e);
-        chat_args_release(&args);
-        return out_close(&chat.events.out, 0);
-    }
     if (args.save) {
         if (preset_save(&args, &e) < 0)
             die_err(&e);

@@ -9,6 +9,7 @@
 #include "chathist/base/process.h"
 #include "chathist/chat/setup.h"
 #include "chathist/chat/suite.h"
+#include "chathist/chat/template.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/options.h"
@@ -46,19 +47,16 @@ static void add_for_chat(struct words *given, int key, const char *value)
     buf_release(&word);
 }
 
-/* Runs chat with --models, --templates or --personas in place of this program. */
-static void run_chat(const char *self, const char *what, const struct opt_common *common,
-                     const struct words *given)
+/* Runs chat with --models in place of this program. */
+static void run_chat(const char *self, const struct opt_common *common, const struct words *given)
 {
     static const char *const when[] = {"--color=auto", "--color=always", "--color=never"};
     char *path = path_beside(self, PROGRAM_PREFIX "chat");
-    struct buf list = BUF_INIT(BUF_SMALL);
     struct words words = {0};
     struct err e = ERR_INIT;
 
-    buf_addf(&list, "--%s", what);
     words_add(&words, str_of(path));
-    words_add(&words, buf_str(&list));
+    words_add(&words, STR("--models"));
     words_add(&words, str_of(when[common->color]));
     if (common->json)
         words_add(&words, STR("--json"));
@@ -112,6 +110,7 @@ int main(int argc, char **argv)
     struct choice choice = {0};
     struct history *h;
     struct out out;
+    struct err e = ERR_INIT;
     enum command command;
     char **words, *value;
     size_t count;
@@ -132,11 +131,14 @@ int main(int argc, char **argv)
         die_usage("--json is not for %s", words[0]);
     if (command == KEY || command == SETUP)
         return run_setup(argv[0], command == KEY ? words[1] : NULL);
-    if (command != INFO && command != LIST)
-        run_chat(argv[0], words[0], &args.common, &given);
+    if (command == MODELS)
+        run_chat(argv[0], &args.common, &given);
     out_start(&out, args.common.color);
     if (command == LIST) {
         suite_list(&out, args.common.json);
+    } else if (command != INFO) {
+        if (presets_list(words[0], &out, &e) < 0)
+            die_err(&e);
     } else {
         choice.common = args.common;
         h = choose_open(&choice, &(struct choose_want){.use = CHOOSE_STORE_IF_ANY});

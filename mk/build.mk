@@ -87,14 +87,18 @@ variant_cflags := -O2 -g -fPIE -ffunction-sections -fdata-sections $(prefix_map)
     $(call compiles,-fstrict-flex-arrays=3) $(lto)
 variant_ldflags := $(lto) $(if $(lto),$(prefix_map)) $(call links,-pie) $(call links,-z relro -z now -Xlinker --gc-sections)
 # chat starts for each prompt, and each shared library takes one or two percent of the time before the request is sent.
-# So chat contains these three if there are archives of them. They need no other library. ARCHIVES=no: it shares them, as
-# the programs of a distribution do.
+# hist-import is started by other programs, to see whether they have anything new. So the two contain the libraries
+# below if there are archives of them. ARCHIVES=no: they share them, as the programs of a distribution do.
 ARCHIVES ?= yes
 archive = $(if $(filter yes,$(ARCHIVES)),$(if $(call links,-pie -Xlinker -u -Xlinker $2 $1),$1))
 archive_-lpcre2-8 := $(call archive,-l:libpcre2-8.a,pcre2_match_8)
 archive_-luuid := $(call archive,-l:libuuid.a,uuid_generate_random)
 archive_-lutf8proc := $(call archive,-l:libutf8proc.a,utf8proc_map)
-$(B)/chat: libs = $(foreach flag,$(shell $(PKG_CONFIG) --libs $1),$(or $(archive_$(flag)),$(flag)))
+archive_-ledit := $(call archive,-l:libedit.a -l:libtinfo.a -l:libbsd.a -l:libmd.a,el_init)
+archive_-l$(lua) := $(call archive,-l:lib$(lua).a -lm,lua_newstate)
+archive_-lyaml := $(call archive,-l:libyaml.a,yaml_parser_initialize)
+archive_-lzstd := $(call archive,-l:libzstd.a,ZSTD_createDStream)
+$(B)/chat $(B)/hist-import: libs = $(foreach flag,$(shell $(PKG_CONFIG) --libs $1),$(or $(archive_$(flag)),$(flag)))
 else ifeq ($(VARIANT),debug)
 variant_cflags := -O0 -g3
 else ifeq ($(VARIANT),asan)

@@ -305,33 +305,22 @@ void buf_addf(struct buf *b, const char *fmt, ...)
 
 void buf_vaddf(struct buf *b, const char *fmt, va_list ap)
 {
+    char text[256], *to;
     va_list again;
+    int n;
 
     va_copy(again, ap);
-
-    /* Usually the text fits. */
-    size_t room = b->data && !b->overflow ? b->cap - b->len : 0;
-    int n = vsnprintf(room ? b->data + b->len : NULL, room, fmt, again);
-
+    n = vsnprintf(text, sizeof(text), fmt, again);
     va_end(again);
-    if (n >= 0 && (size_t)n < room) {
-        b->len += (size_t)n;
-        return;
-    }
-    if (room)
-        b->data[b->len] = '\0';
     if (n < 0) { /* the text is longer than INT_MAX */
         b->overflow = true;
-        return;
+    } else if ((size_t)n < sizeof(text)) {
+        buf_add(b, text, (size_t)n);
+    } else if ((to = buf_room(b, (size_t)n))) {
+        /* vsnprintf writes its NUL byte where every buf has one anyway. */
+        vsnprintf(to, (size_t)n + 1, fmt, ap);
+        buf_grew(b, (size_t)n);
     }
-
-    /* vsnprintf writes its NUL byte where every buf has one anyway. */
-    char *to = buf_room(b, (size_t)n);
-
-    if (!to)
-        return;
-    vsnprintf(to, (size_t)n + 1, fmt, ap);
-    buf_grew(b, (size_t)n);
 }
 
 void buf_consume(struct buf *b, size_t n)

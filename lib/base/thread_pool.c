@@ -1,5 +1,6 @@
 #include "chathist/base/thread_pool.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -34,18 +35,6 @@ size_t thread_pool_size(void)
     long n = sysconf(_SC_NPROCESSORS_ONLN);
 
     return n < 1 ? 1 : n > 4 ? 4 : (size_t)n;
-}
-
-bool thread_pool_start(pthread_t *thread, void *(*run)(void *), void *arg)
-{
-    sigset_t all, before;
-    bool started;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    started = pthread_create(thread, NULL, run, arg) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started;
 }
 
 static bool *done_of(struct thread_pool *p, size_t number)
@@ -111,15 +100,20 @@ void thread_pool_free(struct thread_pool *p)
 
 void thread_pool_help(struct thread_pool *p)
 {
-    while (p->helper_count + 1 < p->job.threads) {
+    sigset_t all, before;
+    bool started = true;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (started && p->helper_count + 1 < p->job.threads) {
         struct helper *h = &p->helpers[p->helper_count];
 
         h->pool = p;
         h->thread = p->helper_count + 1;
-        if (!thread_pool_start(&h->id, work_in_thread, h))
-            return;
-        p->helper_count++;
+        started = pthread_create(&h->id, NULL, work_in_thread, h) == 0;
+        p->helper_count += started;
     }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 bool thread_pool_next(struct thread_pool *p, size_t *number)

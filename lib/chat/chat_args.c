@@ -34,8 +34,6 @@ enum {
     KEY_CACHED,
     KEY_VAR,
     KEY_PERSONA,
-    KEY_TEMPLATES,
-    KEY_PERSONAS,
     KEY_NO_MARKDOWN,
     KEY_REASONING,
     KEY_EFFORT,
@@ -89,10 +87,8 @@ static const struct opt options[] = {
     {KEY_IDLE, "idle-timeout", OPT_TEXT, "TIME", NULL},
     {KEY_RETRIES, "retries", OPT_NUMBER, "N", NULL},
     {KEY_EMBED, "embed", OPT_FLAG, NULL, NULL},   /* run by hist-search (chat/embed.h) */
-    {KEY_MODELS, "models", OPT_FLAG, NULL, NULL}, /* these four are run by chathist */
+    {KEY_MODELS, "models", OPT_FLAG, NULL, NULL}, /* these two are run by chathist */
     {KEY_CACHED, "cached", OPT_FLAG, NULL, NULL},
-    {KEY_TEMPLATES, "templates", OPT_FLAG, NULL, NULL},
-    {KEY_PERSONAS, "personas", OPT_FLAG, NULL, NULL},
     {KEY_SCHEMA, "schema", OPT_FILE, "FILE",
      "ask for JSON that matches this JSON Schema, or a line: 'name, age int'"},
     {'x', "extract", OPT_FLAG, NULL, "print the answer's first code block only"},
@@ -302,10 +298,6 @@ static void set_argument(struct chat_args *a, int key, char *value)
     case KEY_MCP:
         arg_list_add(&a->mcp, value);
         break;
-    case KEY_TEMPLATES:
-    case KEY_PERSONAS:
-        a->list = option_name(key);
-        break;
     case 'o':
         equals = strchr(value, '=');
         if (!equals || equals == value)
@@ -319,19 +311,19 @@ static void set_argument(struct chat_args *a, int key, char *value)
     }
 }
 
-/* Ends the program if there is an option that has no effect on a list or a template, or a prompt for
- * a list. `by` names the allowed options and ends with 0. */
-static void check_list(const struct chat_args *a, const char *list, const int *by)
+/* Ends the program if there is an option that has no effect with --models, --embed or --save, which
+ * is `what`, or a prompt for the first two. `by` names the allowed options and ends with 0. */
+static void check_alone(const struct chat_args *a, const char *what, const int *by)
 {
     if (a->words_count > 0 && !a->save)
-        die_usage("--%s takes no prompt", list);
+        die_usage("--%s takes no prompt", what);
     for (size_t i = 0; options[i].key; i++) {
         const int *key = by;
 
         while (*key && *key != options[i].key)
             key++;
         if (!*key && a->given >> i & 1)
-            die_usage("--%s cannot be given with --%s", options[i].name, list);
+            die_usage("--%s cannot be given with --%s", options[i].name, what);
     }
 }
 
@@ -339,12 +331,7 @@ static void check_list(const struct chat_args *a, const char *list, const int *b
 static void check_pairs(const struct chat_args *a)
 {
     static const int only_one[][2] = {
-        {KEY_TEMPLATES, KEY_PERSONAS},
-        {KEY_REGENERATE, KEY_EDIT},
-        {'S', KEY_PERSONA},
-        {'s', 'c'},
-        {'N', 'c'},
-        {'x', KEY_SCHEMA},
+        {KEY_REGENERATE, KEY_EDIT}, {'S', KEY_PERSONA}, {'s', 'c'}, {'N', 'c'}, {'x', KEY_SCHEMA},
     };
     static const int about_sessions[] = {'s', 'N', 'c', KEY_MESSAGES, KEY_REGENERATE, KEY_EDIT};
 
@@ -396,7 +383,6 @@ static void check_title(const struct chat_args *a)
 /* Checks which options go together. */
 static void check_combination(struct chat_args *a)
 {
-    static const int of_list[] = {KEY_TEMPLATES, KEY_PERSONAS, KEY_NO_STDIN, 0};
     static const int of_models[] = {
         KEY_BASE_URL, KEY_INSECURE, KEY_HEADER, KEY_CONNECT, KEY_FIRST_BYTE,
         KEY_IDLE,     KEY_MODELS,   KEY_EMBED,  KEY_CACHED,  KEY_PERSONA,
@@ -405,19 +391,15 @@ static void check_combination(struct chat_args *a)
     static const int of_save[] = {KEY_SAVE,       'S', 'm',          'p', KEY_EFFORT,
                                   KEY_MAX_TOKENS, 'o', KEY_NO_STDIN, 0};
 
-    if (a->list && a->common.json)
-        die_usage("--json cannot be given with --%s", a->list);
     if (a->extract && a->common.json)
         die_usage("only one of --extract and --json can be given");
     check_pairs(a);
-    if (a->list)
-        check_list(a, a->list, of_list);
     if (a->models)
-        check_list(a, "models", of_models);
+        check_alone(a, "models", of_models);
     if (a->embed)
-        check_list(a, "embed", of_models);
+        check_alone(a, "embed", of_models);
     if (a->save)
-        check_list(a, "save", of_save);
+        check_alone(a, "save", of_save);
     if (a->regenerate || a->edit)
         check_again(a);
     if (a->vars.count > 0 && !a->template_name && !a->persona)

@@ -119,7 +119,7 @@ static int ask_server(struct embed *x, struct str texts, size_t count)
             rc = 1;
     }
     if (rc != 0)
-        provider_error_mask_all(e, x->ask);
+        provider_error_mask(e, x->ask);
     http_request_release(&request);
     http_head_release(&head);
     buf_release(&response);

@@ -183,7 +183,8 @@ void toolbox_release(struct toolbox *b)
 
 /* ---- consent ---- */
 
-bool consent_matches(const char *patterns, struct str name)
+/* Returns whether one of the patterns of consent.allowed matches the name. */
+static bool consent_matches(const char *patterns, struct str name)
 {
     struct str rest = str_of(patterns);
     struct str pattern;

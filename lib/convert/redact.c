@@ -697,19 +697,6 @@ static size_t replace_spans(struct str text, const struct span *span, size_t n, 
     return count;
 }
 
-size_t redact_text(struct redactor *r, struct str text, struct buf *out)
-{
-    struct spans found = {0};
-    size_t count = 1;
-
-    if (find_secrets(r, text, &found) < 0)
-        buf_add_c(out, "[redacted text]");
-    else
-        count = replace_spans(text, found.items, found.n, out);
-    free(found.items);
-    return count;
-}
-
 /*
  * ---- JSON ----
  *

@@ -195,8 +195,11 @@ int session_make_current(struct history *h, struct str id, struct err *e)
     return result;
 }
 
-int session_expired(const struct history *h, struct str id, int64_t since, int64_t timeout_ms,
-                    struct err *e)
+/* Returns 1 if a session has been idle at h->now for longer than timeout_ms, counted from the later
+ * of its latest message (history/order.h) and `since`, in microseconds; otherwise 0, or -1 with
+ * *err set. A clock that was set back makes no session expire. */
+static int has_expired(const struct history *h, struct str id, int64_t since, int64_t timeout_ms,
+                       struct err *e)
 {
     struct session_list l;
     int64_t used = since;
@@ -216,7 +219,11 @@ int session_expired(const struct history *h, struct str id, int64_t since, int64
     return (h->now - used) / 1000 > timeout_ms;
 }
 
-int session_last(const struct history *h, struct buf *id, struct err *e)
+/* Finds the session that was used last, of those that did not come with the repository: that of the
+ * latest message (history/order.h) or, where several worktrees share the history, the current
+ * session of this worktree if it has one. Returns 1 and *id, 0 if the history has no such session,
+ * or -1 with *err set. */
+static int find_last(const struct history *h, struct buf *id, struct err *e)
 {
     int found = history_has_worktrees(h) ? session_current(h, id, NULL, e) : 0;
     struct session_list l;
@@ -299,7 +306,7 @@ int session_resolve(const struct history *h, struct str name, struct buf *id, st
     if (str_eq_c(name, "current") || str_eq_c(name, "last")) {
         bool current = str_eq_c(name, "current");
 
-        found = current ? session_current(h, id, NULL, e) : session_last(h, id, e);
+        found = current ? session_current(h, id, NULL, e) : find_last(h, id, e);
         if (found == 0)
             err_set(e, ERR_ABSENT, "there is no %ssession%s", current ? "current " : "",
                     current || h->mark.from == 0
@@ -377,7 +384,7 @@ static int choose_current(struct buf *id, const struct history *h, int64_t timeo
         return 0;
     if (timeout_ms < 0)
         return 1;
-    expired = session_expired(h, buf_str(id), since, timeout_ms, e);
+    expired = has_expired(h, buf_str(id), since, timeout_ms, e);
     return expired < 0 ? -1 : !expired;
 }
 
@@ -402,7 +409,7 @@ int resume_choose(struct resume *r, const struct history *h, const struct resume
     }
     if (!request->fresh) {
         if (request->last)
-            found = session_last(h, &r->id, e);
+            found = find_last(h, &r->id, e);
         else
             found = choose_current(&r->id, h, request->timeout_ms, e);
         if (found < 0)

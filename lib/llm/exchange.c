@@ -423,7 +423,7 @@ static bool wait_to_repeat(struct exchange *x, unsigned repeated, struct err *e)
 
     if (ms < 0)
         return false;
-    provider_error_mask_all(e, x->ask);
+    provider_error_mask(e, x->ask);
     if (sink && sink->again)
         sink->again(sink->arg, e, ms, repeated + 1);
     if (http_wait(&x->ask->limits, ms) == 0) {
@@ -522,7 +522,7 @@ static int exchange_once(const struct provider *p, const struct ask *ask, struct
     if (ask->refused)
         refusals_end_exchange(ask->refused, refused,
                               rc == 0 || (e->kind != ERR_REQUEST && e->kind != ERR_TOO_LONG));
-    provider_error_mask_all(e, ask);
+    provider_error_mask(e, ask);
     return rc;
 }
 

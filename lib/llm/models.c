@@ -150,7 +150,7 @@ int model_list_load(struct model_list *l, const struct provider *p, const struct
         provider_error_explain(e, f.head.status, buf_str(&f.body), ask, NULL);
     }
     if (result < 0)
-        provider_error_mask_all(e, ask);
+        provider_error_mask(e, ask);
     fetch_release(&f);
     return result;
 }

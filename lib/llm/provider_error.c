@@ -335,14 +335,7 @@ const char *header_secret(const struct ask_header *header)
     return blank ? blank + 1 : header->value;
 }
 
-void provider_error_mask_all(struct err *e, const struct ask *ask)
-{
-    provider_error_mask(e, ask->key);
-    for (size_t i = 0; i < ask->headers_count; i++)
-        provider_error_mask(e, header_secret(&ask->headers[i]));
-}
-
-void provider_error_mask(struct err *e, const char *key)
+static void mask_secret(struct err *e, const char *key)
 {
     struct buf shown = BUF_INIT(SIZE_MAX);
     struct str secret = secret_of(key);
@@ -353,4 +346,11 @@ void provider_error_mask(struct err *e, const char *key)
     secret_mask(&shown, secret, 0, 0);
     err_set(e, e->kind, "%s", buf_c(&shown));
     buf_release(&shown);
+}
+
+void provider_error_mask(struct err *e, const struct ask *ask)
+{
+    mask_secret(e, ask->key);
+    for (size_t i = 0; i < ask->headers_count; i++)
+        mask_secret(e, header_secret(&ask->headers[i]));
 }

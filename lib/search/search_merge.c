@@ -17,10 +17,10 @@ static bool is_before(const struct search_source *a, const struct search_source 
     return a->latest != b->latest ? a->latest > b->latest : a->number < b->number;
 }
 
-/* Moves a source, of which those after it are in order, to its place. */
-static void sift_down(struct search_merge *m, size_t i)
+/* Moves the first source to its place. Those after it are in order. */
+static void sift_down(struct search_merge *m)
 {
-    for (; i + 1 < m->count && is_before(&m->sources[i + 1], &m->sources[i]); i++) {
+    for (size_t i = 0; i + 1 < m->count && is_before(&m->sources[i + 1], &m->sources[i]); i++) {
         struct search_source moved = m->sources[i];
 
         m->sources[i] = m->sources[i + 1];
@@ -38,7 +38,7 @@ int search_merge_add(struct search_merge *m, size_t number, struct search *s, st
     for (size_t i = m->count++; i > 0; i--)
         m->sources[i] = m->sources[i - 1];
     m->sources[0] = (struct search_source){.search = s, .number = number, .latest = latest};
-    sift_down(m, 0);
+    sift_down(m);
     return 0;
 }
 
@@ -61,7 +61,7 @@ int search_merge_next(struct search_merge *m, size_t *number, struct hit *h, str
         first->ready = found > 0;
         first->latest = first->hit.time;
         if (found > 0) {
-            sift_down(m, 0);
+            sift_down(m);
             continue;
         }
         m->count--;

@@ -107,9 +107,9 @@ need_other() {
     stderr_is "chat: cannot use '$CONFIG/templates': others can write it (chmod go-w)"
     # The list says so once.
     cp "$CONFIG/templates/t" "$CONFIG/templates/u"
-    run_expect 2 chat --templates
+    run_expect 2 chathist templates
     stdout_empty
-    stderr_is "chat: cannot use '$CONFIG/templates': others can write it (chmod go-w)"
+    stderr_is "chathist: cannot use '$CONFIG/templates': others can write it (chmod go-w)"
 
     printf '#!/bin/sh\necho ran >>%q\necho "{\\"name\\":\\"f\\"}"\n' "$WORK/ran" >"$CONFIG/tools/f"
     chmod 777 "$CONFIG/tools/f"

@@ -259,8 +259,8 @@ refused() {
     [[ ! -e $HISTORY ]]
 }
 
-@test "templates: --templates and --personas list them" {
-    run_expect 0 chat --templates
+@test "templates: chathist lists them, and personas" {
+    run_expect 0 chathist templates
     stdout_empty
     put template b '---' 'model = m' '---' '' '  The first' 'and the second line'
     put template a 'Once'
@@ -271,31 +271,29 @@ refused() {
     put template a~ x
     mkdir "$CONFIG/templates/folder"
     put persona poet $'You are \e[31mred'
-    run_expect 0 chat --templates
+    run_expect 0 chathist templates
     stderr_empty
     stdout_is $'a\tOnce' $'b\tThe first and the second line' $'empty\t' \
         $'long\tword word word word word word word word word word word word'
-    run_expect 0 chat --personas
+    run_expect 0 chathist personas
     stdout_is $'poet\tYou are \e[31mred'
-    run_expect 0 on_tty chat --personas
+    run_expect 0 on_tty chathist personas
     stdout_bytes_are 'poet\tYou are ^[[31mred\r\n'
     put template b '---' 'modle = m' '---'
-    run_expect 0 chat --templates
-    stderr_is "chat: cannot use template 'b': line 2: unknown key 'modle'"
+    run_expect 0 chathist templates
+    stderr_is "chathist: cannot use template 'b': line 2: unknown key 'modle'"
     stdout_line 2 $'b\t'
-    refused '--templates takes no prompt' --templates hello
-    refused '--models cannot be given with --personas' --personas --models
-    run_expect 2 chat --templates --json
-    stderr_has '--json cannot be given with --templates'
-    refused '--session cannot be given with --templates' --templates -s s
-    run_expect 0 chat --no-stdin --personas
-    stdout_has poet
-    refused 'only one of --templates and --personas can be given' --templates --personas
+    run_expect 2 chathist templates --json
+    stderr_has '--json is not for templates'
+    run_expect 2 chathist templates hello
+    stderr_has "'hello' is one argument too many"
+    run_expect 2 chat --templates
+    stderr_has "chat: unknown option '--templates'"
     rm -r "$CONFIG/personas"
-    run_expect 0 chat --personas
+    run_expect 0 chathist personas
     stdout_empty
-    run_expect 1 bash -c 'exec chat --templates >/dev/full'
-    stderr_has 'chat: cannot write to standard output: No space left on device'
+    run_expect 2 bash -c 'exec chathist templates >/dev/full'
+    stderr_has 'chathist: cannot write to standard output: No space left on device'
 }
 
 @test "templates: --save stores options and prompt as a template, and replaces none" {

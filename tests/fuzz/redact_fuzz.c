@@ -1,4 +1,4 @@
-/* Secrets in anything: text without one stays, and what is left of a JSON value is JSON. */
+/* A JSON value without a secret stays as it was, and with its secrets replaced it is JSON. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -15,11 +15,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!r)
         r = redactor_new(NULL);
-    if (!redact_text(r, text, &once) && !str_eq(buf_str(&once), text))
-        abort();
-    buf_clear(&once);
     if (json_check(text, &value, NULL)) {
-        redact_json(r, value, &once);
+        if (!redact_json(r, value, &once) && !str_eq(buf_str(&once), value))
+            abort();
         if (!json_check(buf_str(&once), &value, NULL))
             abort();
         redact_json(r, value, &twice);

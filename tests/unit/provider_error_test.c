@@ -196,7 +196,7 @@ TEST(which_keys_are_masked)
         struct err e = ERR_INIT;
 
         err_set(&e, ERR_AUTH, "bad '%.*s'", (int)key.n, key.p);
-        provider_error_mask(&e, rows[i].key);
+        provider_error_mask(&e, &(struct ask){.key = rows[i].key});
         CHECK_STR(err_text(&e), rows[i].shown);
         CHECK((secret_distinct(rows[i].key).n > 0) == rows[i].in_response);
         err_release(&e);

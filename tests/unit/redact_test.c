@@ -268,7 +268,7 @@ static const char *const cases[][2] = {
     {"{\\\"refreshToken\\\":\\\"" X20 "\\\"}", "{\\\"refreshToken\\\":\\\"" SECRET "\\\"}"},
     {"AccountName=a;AccountKey=" X40 X40 "+/aB3d==;E=1", "AccountName=a;AccountKey=" SECRET ";E=1"},
     {"https://h/x?sv=1&sig=" X40 "%2B%3D&se=2", "https://h/x?sv=1&sig=" SECRET "&se=2"},
-    {"https://h/?api_key=" X20 "&b=1", "https://h/?api_key=" SECRET "&b=1"},
+    {"see https://h/?api_key=" X20 "&b=1 now", "see https://h/?api_key=" SECRET "&b=1 now"},
     {"https://h/?key=" X20, "https://h/?key=" SECRET},
     {"https://h/?a=1&access_token=" X20, "https://h/?a=1&access_token=" SECRET},
     {"//registry.npmjs.org/:_authToken=" X20, "//registry.npmjs.org/:_authToken=" SECRET},
@@ -387,16 +387,22 @@ TEST(secrets_are_replaced_and_all_else_stays)
     struct redactor *r = redactor();
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct buf text = BUF_INIT(BUF_SMALL), out = BUF_INIT(BUF_SMALL);
+        struct buf text = BUF_INIT(BUF_SMALL), json = BUF_INIT(BUF_SMALL),
+                   out = BUF_INIT(BUF_SMALL);
+        struct buf redacted = BUF_INIT(BUF_SMALL);
         struct str rest = str_of(cases[i][0]);
         bool found;
 
         while (rest.p)
             buf_add_str(&text, str_cut(&rest, '^'));
-        found = redact_text(r, buf_str(&text), &out) > 0;
+        json_add_string(&json, buf_str(&text));
+        found = redact_json(r, buf_str(&json), &redacted) > 0;
+        CHECK(json_decode(buf_str(&redacted), &out));
         CHECK_STR(buf_c(&out), cases[i][1] ? cases[i][1] : buf_c(&text));
         CHECK_INT(found, cases[i][1] != NULL);
         buf_release(&text);
+        buf_release(&json);
+        buf_release(&redacted);
         buf_release(&out);
     }
     redactor_free(r);
@@ -433,16 +439,19 @@ TEST(hostile_text)
         "\\n\\n",
     };
     struct redactor *r = redactor();
-    struct buf text = BUF_INIT(SIZE_MAX), out = BUF_INIT(SIZE_MAX);
+    struct buf text = BUF_INIT(SIZE_MAX), json = BUF_INIT(SIZE_MAX), out = BUF_INIT(SIZE_MAX);
 
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         buf_clear(&text);
         buf_clear(&out);
         while (text.len < 200000)
             buf_add_c(&text, parts[i]);
-        redact_text(r, buf_str(&text), &out);
+        buf_clear(&json);
+        json_add_string(&json, buf_str(&text));
+        redact_json(r, buf_str(&json), &out);
         CHECK(!str_find(buf_str(&out), STR("[redacted text]")));
     }
+    buf_release(&json);
     buf_release(&text);
     buf_release(&out);
     redactor_free(r);

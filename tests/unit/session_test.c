@@ -1,5 +1,7 @@
 #include "chathist/history/session.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "chathist/base/time.h"
@@ -43,11 +45,36 @@ static int64_t at(int minutes)
     return us + minutes * 60 * TIME_SECOND;
 }
 
+/* Returns 1 if the current session, whose pointer was written at `since`, is not continued. */
 static int expired(struct history *h, const char *id, int64_t since, int64_t timeout_ms,
                    int64_t now)
 {
+    struct resume_request request = {.timeout_ms = timeout_ms};
+    struct resume r = {.id = BUF_INIT(BUF_SMALL)};
+    struct timespec times[2] = {{since / TIME_SECOND, since % TIME_SECOND * 1000}};
+    int result;
+
+    times[1] = times[0];
+    CHECK_INT(session_make_current(h, str_of(id), NULL), 0);
+    CHECK_INT(utimensat(h->pointer_fd, h->pointer, times, 0), 0);
     h->now = now;
-    return session_expired(h, str_of(id), since, timeout_ms, NULL);
+    CHECK_INT(resume_choose(&r, h, &request, NULL), 0);
+    result = r.fresh;
+    CHECK(result || str_eq_c(buf_str(&r.id), id));
+    resume_release(&r);
+    return result;
+}
+
+/* The session that was used last goes to *found. */
+static void find_last(const struct history *h, struct buf *found)
+{
+    struct resume_request request = {.last = true, .timeout_ms = -1};
+    struct resume r = {.id = BUF_INIT(BUF_SMALL)};
+
+    CHECK_INT(resume_choose(&r, h, &request, NULL), 0);
+    CHECK(!r.fresh);
+    buf_set(found, buf_str(&r.id));
+    resume_release(&r);
 }
 
 TEST(a_session_expires_after_its_last_use)
@@ -132,7 +159,7 @@ TEST(a_title_names_a_session_and_does_not_use_it)
     CHECK_STR(l.at[3].last_used.p, "2024-01-01T05:00:00Z");
     CHECK_INT(l.at[3].count, 0);
     session_list_release(&l);
-    CHECK_INT(session_last(&h, &found, NULL), 1);
+    find_last(&h, &found);
     CHECK_STR(buf_c(&found), "c");
     CHECK_INT(session_exists(&h, STR("d"), NULL), 1);
     CHECK_INT(thread_find(&t, &h, STR("a"), false, NULL), 0);

@@ -1,5 +1,6 @@
 #include "chathist/base/thread_pool.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -50,7 +51,6 @@ struct seen {
     size_t taken[COUNT];
     size_t count;
     size_t enough;
-    atomic_bool signals;
 };
 
 /* Some pieces take longer than those behind them. */
@@ -143,28 +143,44 @@ TEST(it_ends_when_the_taker_has_enough)
     CHECK(done < COUNT);
 }
 
-static void *look(void *arg)
+/* Which threads can get a signal: the caller's alone. Both pieces are under way at once. */
+struct threads {
+    pthread_barrier_t both;
+    pthread_t caller;
+    atomic_int seen, with_signals, of_caller;
+};
+
+static void look(void *ctx, size_t number)
 {
-    struct seen *seen = arg;
+    struct threads *t = ctx;
+    bool is_caller = pthread_equal(pthread_self(), t->caller);
     sigset_t blocked;
 
+    (void)number;
+    pthread_barrier_wait(&t->both);
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
-    seen->signals = !sigismember(&blocked, SIGINT) || !sigismember(&blocked, SIGTERM);
-    return NULL;
+    t->seen++;
+    t->of_caller += is_caller;
+    t->with_signals += !sigismember(&blocked, SIGINT) || !sigismember(&blocked, SIGTERM);
+}
+
+static bool take_each(void *ctx, size_t number)
+{
+    (void)ctx;
+    (void)number;
+    return true;
 }
 
 TEST(its_threads_get_no_signals)
 {
-    struct seen seen = {0};
-    sigset_t blocked;
-    pthread_t thread;
+    struct threads t = {.caller = pthread_self()};
 
-    seen.signals = true;
-    CHECK(thread_pool_start(&thread, look, &seen));
-    pthread_join(thread, NULL);
-    CHECK(!seen.signals);
-    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
-    CHECK(!sigismember(&blocked, SIGINT));
+    pthread_barrier_init(&t.both, NULL, 2);
+    CHECK(run((struct job){2, 2, &t, look, take_each}));
+    pthread_barrier_destroy(&t.both);
+    CHECK_INT(t.seen, 2);
+    CHECK_INT(t.of_caller, 1);
+    CHECK_INT(t.with_signals, 1);
 }
 
 /* Pieces that can fail: the numbers of those that were joined, and the first error. */

@@ -5,7 +5,6 @@
 #ifndef CHATHIST_BASE_THREAD_POOL_H
 #define CHATHIST_BASE_THREAD_POOL_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,7 +32,8 @@ struct thread_pool;
 struct thread_pool *thread_pool_new(const struct thread_pool_work *work);
 /* Begins no other piece, waits for those that are under way, and frees the pool. */
 void thread_pool_free(struct thread_pool *p);
-/* Starts the other threads. If none can be started, the caller does all the work. */
+/* Starts the other threads, which get no signals, so that the caller gets them. If none can be
+ * started, the caller does all the work. */
 void thread_pool_help(struct thread_pool *p);
 /* Is done with the piece that the last call returned. Returns true and the number of the next one,
  * finished, or false after the last one. */
@@ -61,7 +61,5 @@ int thread_pool_run(const struct thread_pool_job *job, struct err *e);
 bool thread_pool_cancelled(const atomic_bool *cancel);
 /* Returns the number of processors, at most four. */
 size_t thread_pool_size(void);
-/* Starts a thread that gets no signals, so that the caller gets them. Returns false on failure. */
-bool thread_pool_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
 #endif

@@ -34,7 +34,6 @@ struct chat_args {
     const char *schema;   /* a file's name or a line of fields; NULL: not given */
     const char *template_name, *persona;     /* NULL: not given */
     const char *save;                        /* the name of a template to store; NULL: not given */
-    const char *list;                        /* "templates" or "personas" to list; NULL: neither */
     struct arg_list vars, files, tools, mcp; /* each of vars is NAME=VALUE */
     struct ask_option *options;
     size_t options_count, options_cap;

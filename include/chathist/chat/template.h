@@ -108,7 +108,7 @@ int preset_save(const struct chat_args *a, struct err *e);
 /* Calls fn with each name in `templates` or `personas`, sorted. Returns 0, or -1 with *e set. */
 typedef void preset_fn(void *arg, const char *kind, const char *name);
 int presets_each(const char *what, preset_fn *fn, void *arg, struct err *e);
-/* Prints the names for --templates or --personas with the beginning of each text, sorted and
+/* Prints the names of `templates` or `personas` with the beginning of each text, sorted and
  * separated by a tab. Returns 0, or -1 with *e set if their directory cannot be read or is not
  * trusted; a text that cannot be read is a warning. */
 int presets_list(const char *what, struct out *out, struct err *e);

@@ -74,7 +74,5 @@ enum consent_answer {
  * output are. Invisible characters of the call are shown, and text typed before the question is
  * dropped. `args` is valid JSON. */
 enum consent_answer consent_ask(struct consent *c, struct str name, struct str args);
-/* Returns whether one of the patterns of consent.allowed matches the name. */
-bool consent_matches(const char *patterns, struct str name);
 
 #endif

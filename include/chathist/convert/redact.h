@@ -26,11 +26,10 @@ struct redactor;
 struct redactor *redactor_new(struct err *e);
 void redactor_free(struct redactor *r);
 
-/* Appends text to out with its secrets replaced and all else byte for byte. Returns how many were
- * replaced. Text in which a search exceeds the limits of base/regex is replaced as a whole. */
-size_t redact_text(struct redactor *r, struct str text, struct buf *out);
-/* Does the same in the strings and member names of a JSON value that json_check accepted. The
- * result is valid JSON, and a string without a secret stays byte for byte. */
+/* Appends a JSON value that json_check accepted to out, with the secrets in its strings and member
+ * names replaced. Returns how many were replaced. The result is valid JSON, and a string without a
+ * secret stays byte for byte. A string in which a search exceeds the limits of base/regex is
+ * replaced as a whole. */
 size_t redact_json(struct redactor *r, struct str json, struct buf *out);
 
 #endif

@@ -46,17 +46,6 @@ int session_mark(const struct history *h, struct str id, struct buf *mark);
 /* Moves the mark to a line, if the session is still the current one. A failure is ignored: then the same
  * lines are named again. */
 void session_move_mark(const struct history *h, struct str id, struct str line);
-/* Returns 1 if a session has been idle at h->now for longer than timeout_ms, counted from the later
- * of its latest message (history/order.h) and `since`, in microseconds; otherwise 0, or -1 with
- * *err set. A clock that was set back makes no session expire. */
-int session_expired(const struct history *h, struct str id, int64_t since, int64_t timeout_ms,
-                    struct err *e);
-/* Finds the session that was used last, of those that did not come with the repository: that of the
- * latest message (history/order.h) or, where several worktrees share the history, the current
- * session of this worktree if it has one. Returns 1 and *id, 0 if the history has no such session,
- * or -1 with *err set. */
-int session_last(const struct history *h, struct buf *id, struct err *e);
-
 /* Returns 1 if a session of that id has lines, or is the current session, which may have no
  * lines yet; otherwise 0, or -1 with *err set. */
 int session_exists(const struct history *h, struct str id, struct err *e);

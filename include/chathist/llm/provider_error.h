@@ -54,10 +54,8 @@ void provider_error_explain(struct err *e, int status, struct str body, const st
 bool header_names_secret(const char *name);
 /* Returns the secret in a header, the last word of its value, as in `Bearer KEY`; or NULL. */
 const char *header_secret(const struct ask_header *header);
-/* Masks a secret in e's message. */
-void provider_error_mask(struct err *e, const char *secret);
 /* Masks the key and the secrets in headers in e's message. */
-void provider_error_mask_all(struct err *e, const struct ask *ask);
+void provider_error_mask(struct err *e, const struct ask *ask);
 
 /* If body is an HTML page, adds its title and the fact that it is a page. Returns false, and adds
  * nothing, if it is not. */
