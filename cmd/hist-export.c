@@ -249,6 +249,18 @@ static void check_places(const struct run *r)
         die_usage("'%s' cannot be both --output and the state of --incremental", file);
 }
 
+/* Returns the directory of the repository of a history, or another one that has it; for the user's own
+ * history and one in a file the home directory. */
+static struct str place_of(const struct history *h)
+{
+    bool elsewhere = h->kind == HISTORY_USER || h->kind == HISTORY_EXPLICIT;
+    struct str place = elsewhere ? str_of(config_env("HOME")) : history_place(h);
+
+    if (h->kind == HISTORY_HERE)
+        place.n = (size_t)(path_base(place.p) - place.p) - 1;
+    return place;
+}
+
 /* Exports the chosen sessions of a history. A failure ends the program, unless other histories follow
  * (`goes_on`): then it is reported. Returns the exit status. */
 static int export_one(struct run *r, const struct history *h, bool goes_on)
@@ -260,6 +272,7 @@ static int export_one(struct run *r, const struct history *h, bool goes_on)
 
     r->history = h;
     r->status = 0;
+    job->place = place_of(h);
     job->cancel_fd = job->output ? interrupt_begin(&e) : -1;
     if (e.kind != ERR_NONE)
         die_err(&e);

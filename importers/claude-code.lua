@@ -86,7 +86,7 @@ importer {
     elseif kind == "attachment" and r.attachment.type == "queued_command" then
       -- What the user typed while a tool ran; the program queues notes of its own, too.
       local a = r.attachment
-      if (a.commandMode or "prompt") == "prompt" and (a.origin.kind or "human") == "human" then
+      if (a.commandMode or "prompt") == "prompt" and a.origin.kind ~= "task-notification" then
         prompt(r, a.prompt)
       else
         ignored()
@@ -98,7 +98,7 @@ importer {
       bad("no 'uuid'")
     elseif not m then
       bad("no 'message'")
-    elseif r.isMeta then
+    elseif r.isMeta or r.origin.kind == "task-notification" then
       ignored()
     elseif kind == "assistant" then
       answer(r, m)

@@ -95,6 +95,8 @@ static void begin_work(struct work *w, struct export *x, const struct export_ses
         if (w->branch.len == 0)
             follow(w, &s->at[i], FIELD_GIT_BRANCH, &w->branch);
     }
+    if (w->cwd.len == 0)
+        buf_set(&w->cwd, x->place);
     follow_time(w, s->created_at);
 }
 

@@ -500,8 +500,10 @@ static int write_pieces(struct pieces *p, int (*begin)(void *, size_t, struct er
 {
     int rc;
 
-    for (size_t i = 0; i < THREAD_POOL_SLOTS; i++)
+    for (size_t i = 0; i < THREAD_POOL_SLOTS; i++) {
         export_part(&p->at[i].text, p->to ? p->to->format : p->run->job->format);
+        p->at[i].text.place = p->run->job->place;
+    }
     rc = thread_pool_run(
         &(struct thread_pool_job){
             .threads = p->run->threads, .ctx = p, .begin = begin, .work = work, .join = join},
@@ -702,6 +704,7 @@ static int write_document(struct run *r, struct reader *d, size_t session, expor
     int rc = export_begin(&x, r->job->format, sink, arg, e);
 
     x.sessions = follows;
+    x.place = r->job->place;
     if (rc == 0)
         rc = session != SELECTION_NONE ? write_session(r, d, &x, session, e)
              : r->job->messages        ? write_named(r, &x, e)

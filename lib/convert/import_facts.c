@@ -297,9 +297,17 @@ int facts_rewind(struct facts *f, int64_t turns, struct err *e)
     return turns > 0 && f->source->partial ? restart(f) : 0;
 }
 
-/* Notes that a record belongs to m. The first new message after a rewind gets the ids of the
- * messages that were rewound. */
-static void note_said(struct facts *f, struct import_message *m, struct str part)
+/* Returns whether the message is a result of a tool, which follows its call and not the message
+ * before: of several calls at once, each is a branch. */
+static bool is_result(const struct fact *fact)
+{
+    return fact->message.role == ROLE_TOOL ||
+           json_has_type(json_at(fact->content, 0), "tool_result");
+}
+
+/* Notes that a record belongs to m, which is a prompt or not. The first new message after a rewind
+ * gets the ids of the messages that were rewound. */
+static void note_said(struct facts *f, struct import_message *m, struct str part, bool prompt)
 {
     struct buf id = BUF_INIT(BUF_SMALL);
     bool answer = m->role == ROLE_ASSISTANT && m->model.len > 0;
@@ -313,7 +321,7 @@ static void note_said(struct facts *f, struct import_message *m, struct str part
             import_add_id(&m->replaces, buf_str(&id));
     }
     buf_release(&id);
-    add_said(f, part, m->role == ROLE_USER, answer);
+    add_said(f, part, prompt, answer);
 }
 
 /* ---- messages ---- */
@@ -385,7 +393,7 @@ static int add_answer(struct facts *f, struct fact *fact, struct str part, struc
     } else {
         import_add_part(held, part);
     }
-    note_said(f, held, part);
+    note_said(f, held, part, false);
     before = held->text.len + held->calls.len + (size_t)held->images;
     import_add_text(held, buf_str(&m->text));
     held->text.overflow = held->text.overflow || m->text.overflow;
@@ -482,6 +490,7 @@ static int give_pieces(struct facts *f, struct import_message *m, struct str par
 static int add_other(struct facts *f, struct fact *fact, struct str part, struct err *e)
 {
     struct import_message *m = &fact->message;
+    bool prompt = m->role == ROLE_USER && !is_result(fact);
     bool hangs = m->role == ROLE_TOOL && f->held_count > 0 && f->held_count < HELD_MAX;
 
     if (!hangs && flush_held(f, e) < 0)
@@ -494,10 +503,9 @@ static int add_other(struct facts *f, struct fact *fact, struct str part, struct
         if (m->provider.len == 0)
             buf_add_str(&m->provider, buf_str(&f->provider));
     }
-    if (m->role == ROLE_USER && f->source->point &&
-        !json_has_type(json_at(fact->content, 0), "tool_result"))
+    if (prompt && f->source->point)
         set_point(f);
-    note_said(f, m, part);
+    note_said(f, m, part, prompt);
     return give_pieces(f, m, part, fact->content, hangs, e);
 }
 
@@ -512,8 +520,9 @@ int facts_message(struct facts *f, struct fact *fact, struct err *e)
     if (fact->id.len == 0)
         buf_add_number(&fact->id, f->source->number);
     part = buf_str(&fact->id);
-    if (f->tree && fact->agent.len == 0 && !follow_parent(f, buf_str(&fact->parent)) &&
-        f->source->partial && import_knows(f->source, buf_str(&m->session), part, NULL) == 0)
+    if (f->tree && fact->agent.len == 0 && !is_result(fact) &&
+        !follow_parent(f, buf_str(&fact->parent)) && f->source->partial &&
+        import_knows(f->source, buf_str(&m->session), part, NULL) == 0)
         return restart(f);
     if (f->source->partial && f->several)
         return restart(f);

@@ -3,8 +3,8 @@
  *
  * A script is trusted, as templates are; the files that it reads are not. It has no access to
  * files, processes or the network, and each record may cost it a number of instructions and bytes
- * that depends on the size of the record. Each file is read in a state that is new. Only this file
- * uses Lua.
+ * that depends on the size of the record. Each file is read in a state that is new. Only the
+ * files import_script* use Lua.
  */
 #ifndef CONVERT_IMPORT_SCRIPT_H
 #define CONVERT_IMPORT_SCRIPT_H

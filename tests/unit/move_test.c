@@ -94,6 +94,29 @@ TEST(an_id_with_an_escape_comes_back_as_an_id)
     scratch_leave();
 }
 
+TEST(a_line_that_a_new_id_makes_too_long_stays)
+{
+    struct buf text = BUF_INIT(SIZE_MAX), there;
+
+    scratch_enter();
+    add_line(&text, "s", "1", "");
+    buf_truncate(&text, text.len - 3);
+    while (text.len < BUF_LINE - 2)
+        buf_add_byte(&text, 'x');
+    buf_add_c(&text, "\"}\n");
+    scratch_put("a", buf_c(&text));
+    scratch_put("b", "");
+    scratch_put("a.deleted", "");
+    scratch_put("b.deleted", "");
+    move(&a, &b, 1);
+    move(&b, &a, 0);
+    there = scratch_get("b");
+    CHECK(str_eq(buf_str(&there), buf_str(&text)));
+    buf_release(&text);
+    buf_release(&there);
+    scratch_leave();
+}
+
 TEST(nothing_is_copied_from_a_history_that_cannot_be_rewritten)
 {
     struct buf text = BUF_INIT(SIZE_MAX);

@@ -54,6 +54,7 @@ struct export
     /* The next session in the list of its history, and then `time` and `at` of its messages are
      * set; NULL if it is not known. */
     const struct session *listed;
+    struct str place; /* the directory of a session that does not name one; may be empty */
     struct str
         file; /* of the page of a folder: the file that has the messages of the next session */
     /* private */

@@ -29,6 +29,7 @@ struct export_job {
     bool restricted;                 /* only sessions that `list` lists */
     bool raw;                        /* also lines that do not count in their session's thread */
     bool redact;                     /* replace secrets (redact.h) */
+    struct str place;                /* see struct export */
     const struct filter_list *named; /* the ids of sessions, borrowed */
     /* The document that the sessions are added to; NULL: this history has its own. With `directory`
      * it is the page of a folder (export_page.h), and gets only a line for each session; the names of

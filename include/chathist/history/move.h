@@ -16,7 +16,8 @@
  * their number. Their ids enter the deletions of `from`, as those of erased lines. A line that was
  * erased from the other history stays, and so does one that is appended meanwhile. A line that was
  * moved away from there gets another id, also where these lines name it: its id stays erased
- * there. Returns 0, or -1 with *e set; no line is lost then. */
+ * there. If that makes a line longer than BUF_LINE, it stays. A line of a session that is not moved
+ * keeps the id that it names: if a line changed, hist-sync would keep both forms of it. Returns 0, or -1 with *e set; no line is lost then. */
 int history_move(struct history *from, struct history *to, const struct hash_map *sessions,
                  uint64_t *moved, struct err *e);
 
