@@ -447,10 +447,11 @@ void browse_search(struct browse *b, bool again)
     }
     b->wants.like = browse_asks_meaning(b);
     b->wants.search = true;
-    if (text.n == 0) {
+    if (text.n == 0 || b->wants.like) {
+        /* A search by meaning takes long: the hits of the one before it do not stay until then. */
         browse_hits_release(&b->hits);
-        b->searching = false;
-        b->hits_done = true;
+        b->searching = b->searching && text.n > 0;
+        b->hits_done = text.n == 0;
         clamp_list(b);
         show_chosen(b, true);
     }
@@ -1258,13 +1259,24 @@ static void drop_ahead(struct browse *b, enum browse_command command)
         b->ahead_count--;
 }
 
-static void edit_query(struct browse *b, int32_t key, int64_t now)
+static void set_search_due(struct browse *b, int64_t now)
 {
-    if (!browse_edit_key(&b->query, key))
-        return;
     b->back.list = b->back.text = false;
     b->search_due =
         now + (str_starts(buf_str(&b->query.text), STR("~")) ? BROWSE_LIKE_MS : BROWSE_DEBOUNCE_MS);
+}
+
+static void edit_query(struct browse *b, int32_t key, int64_t now)
+{
+    if (browse_edit_key(&b->query, key))
+        set_search_due(b, now);
+}
+
+void browse_complete(struct browse *b, struct str text, int64_t now)
+{
+    b->ahead_count = 0;
+    browse_edit_set(&b->query, text);
+    set_search_due(b, now);
 }
 
 void browse_paste(struct browse *b, int32_t key, int64_t now)

@@ -232,6 +232,8 @@ bool browse_can_go_back(const struct browse *b);
 /* Inserts a character of a paste in the search box, or in the file name that is being typed. It
  * never acts as a command, or as the answer to a question. */
 void browse_paste(struct browse *b, int32_t key, int64_t now);
+/* Puts the text into the box, in place of one that it completes. */
+void browse_complete(struct browse *b, struct str text, int64_t now);
 /* Applies a key. Returns the command that remains for the caller, or BROWSE_NOTHING. BROWSE_ENTER
  * means that the user has chosen; for BROWSE_EXPORT the file is in b->name. A command that leaves
  * the browser is returned after the question about the deletions. */

@@ -535,6 +535,13 @@ TEST(a_hit_shows_its_message)
          "(01) read:3 :x tick done:0+0 _no_hit_ 0:none text :nNjkJKgGzZ");
 }
 
+/* It takes long: the hits of the text before it are gone at once. */
+TEST(a_search_by_meaning_keeps_no_hits_of_another)
+{
+    PLAY("(01) :t tick done:0+3 read:6 count:3 Cut :~t tick searching count:0 0:none "
+         "_hits,_searching…_ done:3+1 count:1 Cut :~u tick count:0 Cut tick count:2 sessions");
+}
+
 TEST(another_size_keeps_the_message_of_the_hit)
 {
     PLAY("(0) :two tick done:0+3 read:6 list :j size:6x42 @1 hit:1 size:7x49 @1 size:8x56 @1 hit:1 "
