@@ -358,13 +358,13 @@ TEST(other_forms_are_shown_before_a_large_history_is_searched)
 {
     struct browse b;
     struct browse_reader *r = begin(&b);
-    static char blank[(1 << 20) + 1];
+    static char filler[(1 << 20) + 1];
 
     write_file(LINE("the only conection"), 0);
-    for (size_t i = 0; i < sizeof blank; i++)
-        blank[i] = i + 2 < sizeof blank ? ' ' : i + 2 == sizeof blank ? '\n' : '\0';
+    memset(filler, 'x', sizeof filler - 2);
+    filler[sizeof filler - 2] = '\n';
     for (size_t i = 0; i < 130; i++)
-        write_file(blank, O_APPEND);
+        write_file(filler, O_APPEND);
     write_file(LINE("the connection") LINE("a semaphore of the connection"), O_APPEND);
     search_until_news(r, &b, "connektion");
     CHECK(browse_is_searching(&b) && !b.hits_done);

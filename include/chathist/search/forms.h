@@ -27,6 +27,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
@@ -65,8 +66,8 @@ struct forms {
     struct hash_map found; /* the texts that were found, with the number of messages */
 };
 
-/* Returns how many bytes of each of so many histories are the newest part, in which forms are looked for. It
- * does not depend on the clock, nor on the skip index, so that a history always gives the same answer. */
+/* Returns the size of the newest part of each history, in which forms are looked for. It does not
+ * depend on the clock, nor on the skip index, so that a history always gives the same answer. */
 off_t forms_newest_part(size_t histories);
 /* Looks for the words unchanged, and counts the absent ones; no session holds all words if there are any.
  * Returns as forms_run does, which calls this itself. */
