@@ -182,8 +182,8 @@ void browse_ask(struct browse *b, enum browse_command command);
 void browse_say(struct browse *b, const char *text);
 /* Gets session `number`, from 0, of b->subject; *id is borrowed. Returns false after the last. */
 bool browse_subject(const struct browse *b, size_t number, size_t *history, struct str *id);
-/* Returns the bits of enum browse_now. */
-unsigned browse_now(const struct browse *b);
+/* Returns the bits of enum browse_condition. */
+unsigned browse_conditions(const struct browse *b);
 /* Appends the default name of the file to which b->subject is exported. */
 void browse_add_file_name(struct buf *out, const struct browse *b);
 

@@ -675,7 +675,7 @@ TEST(the_help_screen_scrolls_and_closes)
     struct browse_lines help = {0};
     char end[80];
 
-    browse_help(&help, BROWSE_LIST, BROWSE_NOW_ALL, 100);
+    browse_help(&help, BROWSE_LIST, BROWSE_IF_ALL, 100);
     snprintf(end, sizeof end, "(a) list :?? Page Page Page Page Page help:%zu", help.count - 11);
     browse_lines_release(&help);
     play(end, NULL);
