@@ -104,7 +104,7 @@ check: ## build and run every test; the last line is `N passed, N failed`
 	    $(addprefix $(here)/,$(unit_tests))
 
 # Without optimisation these take longer than all others together; check-unit and check-cases run them, too.
-slow_tests := $(addprefix tests/unit/,index_test skip_index_test splits_test regex_literals_test browse_parts_test) \
+slow_tests := $(addprefix tests/unit/,index_test skip_index_test splits_test regex_literals_test browse_parts_test browse_reader_test) \
     $(addprefix tests/cases/,hist-import.case hist-import-agents.case hist-import-place.case)
 
 quick: ## the debug build, the unit tests and the cases but the slow ones: what to run after each change

@@ -96,6 +96,15 @@ use_history() {
     export CHAT_HISTORY=$HISTORY
 }
 
+# Skips a test that needs Chromium.
+need_browser() {
+    local name
+    for name in ${CHROMIUM:-chromium chromium-headless-shell chromium-browser google-chrome}; do
+        command -v "$name" >/dev/null && return
+    done
+    skip 'no Chromium: mk/deps browser'
+}
+
 # ---- commands
 
 # A file with what cannot be seen in it made visible: line ends as $, CR, ESC, NUL.

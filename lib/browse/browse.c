@@ -38,6 +38,10 @@ struct loop {
     struct browse_reader *reader;
     struct browse_jobs jobs;
     struct buf name; /* of the history, the key in the state file */
+    /* What Tab has completed in the box, to what it can become, and which of these it is now. */
+    struct buf completed;
+    struct words offers;
+    size_t offer; /* SIZE_MAX: what they have in common */
     int64_t watched, searched, clicked;
     size_t click_row;
     bool spoilt, over;
@@ -230,47 +234,50 @@ static void perform(struct loop *l, enum browse_command command)
 /* ---- input ---- */
 
 /* Completes the field at the end of the box as far as all values have it, and says which there are.
- * Returns false if there is nothing to complete, or all was said before; then Tab moves on. A word that
- * is the name of a field stays. */
-static bool complete_field(struct loop *l, int64_t now)
+ * If the text is the one that this has made, the next value takes the place of the last one, or with
+ * `back` the one before it. Returns false if there is nothing to complete; then the key moves on. A
+ * word that is the name of a field stays. */
+static bool complete_field(struct loop *l, bool back, int64_t now)
 {
     const struct browse_edit *box = &l->b.query;
-    struct str text = buf_str(&box->text), rest, common;
+    struct str text = buf_str(&box->text), common = text;
+    size_t count = l->offers.count, last = text.n;
     struct buf said = BUF_INIT(SIZE_MAX);
-    struct words offers = {0};
-    bool done = false;
-    size_t last = text.n;
 
+    if (box->at < text.n || text.n < 2)
+        return false;
     while (last > 0 && text.p[last - 1] != ' ')
         last--;
-    if (box->at == text.n && text.n >= last + 2)
-        query_offer(&offers, text, l->setup->histories, l->setup->count);
-    for (size_t i = 0; i < offers.count; i++) {
-        struct str one = str_of(offers.at[i]);
+    if (count > 1 && str_eq(text, buf_str(&l->completed))) {
+        l->offer = !back ? (l->offer + 1) % count : (l->offer < count ? l->offer : 0) + count - 1;
+        l->offer %= count;
+        common = str_of(l->offers.at[l->offer]);
+    } else {
+        words_release(&l->offers);
+        if (back || text.n < last + 2)
+            return false;
+        query_offer(&l->offers, text, l->setup->histories, l->setup->count);
+        count = l->offers.count;
+        l->offer = SIZE_MAX;
+        for (size_t i = 0; i < count; i++) {
+            struct str one = str_of(l->offers.at[i]);
 
-        if (i == 0)
-            common = one;
-        /* It ends between two code points. */
-        while (!str_starts(one, common) || ((unsigned char)common.p[common.n] & 0xc0) == 0x80)
-            common.n--;
-        buf_addf(&said, "%s%s", i > 0 ? "  " : "", offers.at[i] + last);
-    }
-    if (offers.count > 0) {
-        rest = str_skip(common, text.n);
-        done = (rest.n > 0 && !str_eq_c(rest, ":")) ||
-               (offers.count > 1 && !str_eq(buf_str(&said), buf_str(&l->b.status)));
-        while (done && rest.n > 0) {
-            int32_t cp;
-
-            rest = str_skip(rest, utf8_decode(rest, &cp));
-            browse_paste(&l->b, cp, now);
+            common = i == 0 ? one : common;
+            /* It ends between two code points. */
+            while (!str_starts(one, common) || ((unsigned char)common.p[common.n] & 0xc0) == 0x80)
+                common.n--;
         }
-        if (done)
-            browse_say(&l->b, offers.count > 1 ? buf_c(&said) : "");
+        if (count == 0 ||
+            (count == 1 && (common.n == text.n || str_eq_c(str_skip(common, text.n), ":"))))
+            return false;
     }
+    browse_complete(&l->b, common, now);
+    buf_set(&l->completed, buf_str(&box->text));
+    for (size_t i = 0; i < count && count > 1; i++)
+        buf_addf(&said, "%s%s", i > 0 ? "  " : "", l->offers.at[i] + last);
+    browse_say(&l->b, buf_c(&said));
     buf_release(&said);
-    words_release(&offers);
-    return done;
+    return true;
 }
 
 /* Applies the keys, clicks and pastes that have arrived. */
@@ -282,8 +289,11 @@ static void apply_input(struct loop *l)
         int64_t now = time_ticks();
         enum browse_command command = BROWSE_NOTHING;
 
-        if (in.kind == BROWSE_KEY && in.key == BROWSE_KEY_TAB && l->b.mode == BROWSE_NORMAL &&
-            l->b.focus == BROWSE_BOX && complete_field(l, now)) {
+        bool tab =
+            in.kind == BROWSE_KEY && (in.key == BROWSE_KEY_TAB || in.key == BROWSE_KEY_BACKTAB);
+
+        if (tab && l->b.mode == BROWSE_NORMAL && l->b.focus == BROWSE_BOX &&
+            complete_field(l, in.key == BROWSE_KEY_BACKTAB, now)) {
             continue;
         } else if (in.kind == BROWSE_KEY) {
             command = browse_press(&l->b, in.key, now);
@@ -437,6 +447,7 @@ static void start_loop(struct loop *l)
     struct err e = ERR_INIT;
 
     buf_init(&l->name, BUF_SMALL);
+    buf_init(&l->completed, SIZE_MAX);
     buf_add_c(&l->name, real ? real : s->histories[0].path);
     free(real);
     browse_init(&l->b, s->count);
@@ -528,6 +539,8 @@ int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome
     outcome->undeleted = l.b.deletes ? 0 : l.b.marks.deleted;
     browse_release(&l.b);
     buf_release(&l.name);
+    buf_release(&l.completed);
+    words_release(&l.offers);
     sigaction(SIGPIPE, &before, NULL);
     return result;
 }

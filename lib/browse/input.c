@@ -14,7 +14,7 @@
 
 #define KEYS_COLUMNS 18
 #define HINT_GAP 2
-#define NOW(bit) BROWSE_NOW_##bit
+#define NOW(bit) BROWSE_IF_##bit
 
 /* The first row that matches applies. */
 static const struct {
@@ -82,7 +82,7 @@ static const struct {
 /* The rows of the help screen, of which those are shown that apply where the focus is, and now; and
  * the hints at the foot of the screen, as many as fit. */
 static const struct {
-    unsigned where, now;
+    unsigned where, conditions;
     const char *keys, *text, *hint; /* may be NULL */
 } helps[] = {
     {PANELS, 0, NULL, NULL, "? help"},
@@ -159,14 +159,15 @@ enum browse_command browse_command(enum browse_focus focus, int32_t key)
     return BROWSE_NOTHING;
 }
 
-void browse_help(struct browse_lines *out, enum browse_focus focus, unsigned now, size_t columns)
+void browse_help(struct browse_lines *out, enum browse_focus focus, unsigned conditions,
+                 size_t columns)
 {
-    unsigned where = now == BROWSE_NOW_ALL ? ANYWHERE : 1U << focus;
+    unsigned where = conditions == BROWSE_IF_ALL ? ANYWHERE : 1U << focus;
     struct browse_layout how = {.width = columns > 2 ? columns : 2};
     struct buf text = BUF_INIT(BUF_LINE);
 
     for (size_t i = 0; i < COUNT(helps); i++)
-        if (helps[i].text && helps[i].where & where && (helps[i].now & ~now) == 0)
+        if (helps[i].text && helps[i].where & where && (helps[i].conditions & ~conditions) == 0)
             buf_addf(&text, "%-*s%s\n", KEYS_COLUMNS, helps[i].keys, helps[i].text);
     browse_lines_add(out, buf_str(&text), &how);
     buf_release(&text);
@@ -183,7 +184,8 @@ void browse_help_foot(struct buf *out, size_t top, size_t rows, size_t count, bo
     buf_add_c(out, "Esc or any other key closes this");
 }
 
-void browse_hints(struct buf *out, enum browse_focus focus, unsigned now, bool back, size_t columns)
+void browse_hints(struct buf *out, enum browse_focus focus, unsigned conditions, bool back,
+                  size_t columns)
 {
     const char *last = back ? "Esc back" : "Esc close";
     size_t used = 0;
@@ -191,7 +193,8 @@ void browse_hints(struct buf *out, enum browse_focus focus, unsigned now, bool b
     for (size_t i = 0; i < COUNT(helps); i++) {
         const char *hint = helps[i].hint;
 
-        if (!hint || !(helps[i].where & (1U << focus)) || (helps[i].now & ~now) != 0 ||
+        if (!hint || !(helps[i].where & (1U << focus)) ||
+            (helps[i].conditions & ~conditions) != 0 ||
             used + strlen(hint) + HINT_GAP + strlen(last) > columns)
             continue;
         buf_addf(out, "%s%*s", hint, HINT_GAP, "");

@@ -96,29 +96,30 @@ enum browse_command {
 
 enum browse_command browse_command(enum browse_focus focus, int32_t key);
 
-/* What there is now, a set of bits: keys that need something else are not offered. */
-enum browse_now {
-    BROWSE_NOW_CHOOSING = 1, /* Enter chooses */
-    BROWSE_NOW_NOT_CHOOSING = 2,
-    BROWSE_NOW_MARKED = 4, /* there are marked sessions */
-    BROWSE_NOW_UNMARKED = 8,
-    BROWSE_NOW_SESSION = 16, /* a chosen session, */
-    BROWSE_NOW_MESSAGE = 32, /* a current message, */
-    BROWSE_NOW_SEARCH = 64,  /* hits */
-    BROWSE_NOW_HISTORIES = 128,
-    BROWSE_NOW_DELETED = 256, /* sessions that are to be deleted */
-    BROWSE_NOW_FOLDS = 512,   /* the chosen hit is one of the results of tools that fold */
-    BROWSE_NOW_ALL = 1023,
+/* What holds now, a set of bits: keys that need something else are not offered. */
+enum browse_condition {
+    BROWSE_IF_CHOOSING = 1, /* Enter chooses */
+    BROWSE_IF_NOT_CHOOSING = 2,
+    BROWSE_IF_MARKED = 4, /* there are marked sessions */
+    BROWSE_IF_UNMARKED = 8,
+    BROWSE_IF_SESSION = 16, /* a chosen session, */
+    BROWSE_IF_MESSAGE = 32, /* a current message, */
+    BROWSE_IF_SEARCH = 64,  /* hits */
+    BROWSE_IF_HISTORIES = 128,
+    BROWSE_IF_DELETED = 256, /* sessions that are to be deleted */
+    BROWSE_IF_FOLDS = 512,   /* the chosen hit is one of the results of tools that fold */
+    BROWSE_IF_ALL = 1023,
 };
 
 /* Adds the lines of the help screen: the keys that work in the part with the focus, and what they
- * do; with BROWSE_NOW_ALL those of all parts. */
-void browse_help(struct browse_lines *out, enum browse_focus focus, unsigned now, size_t columns);
+ * do; with BROWSE_IF_ALL those of all parts. */
+void browse_help(struct browse_lines *out, enum browse_focus focus, unsigned conditions,
+                 size_t columns);
 /* Appends the foot of the help screen when it shows `rows` of `count` lines from line `top` on. */
 void browse_help_foot(struct buf *out, size_t top, size_t rows, size_t count, bool all);
 /* Appends the hints for the foot of the screen: as many keys as fit, the key to leave last.
  * `back`: Esc goes back instead of closing. */
-void browse_hints(struct buf *out, enum browse_focus focus, unsigned now, bool back,
+void browse_hints(struct buf *out, enum browse_focus focus, unsigned conditions, bool back,
                   size_t columns);
 
 /* ---- a line of text that is edited: the search box, or the name of a file ---- */

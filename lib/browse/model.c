@@ -259,7 +259,7 @@ struct str browse_chosen_hit(const struct browse *b)
                : STR("");
 }
 
-static bool misses(const struct browse *b, struct str hit)
+static bool lacks_message(const struct browse *b, struct str hit)
 {
     return hit.n > 0 && browse_find_message(&b->pane.thread, hit) == SIZE_MAX;
 }
@@ -299,7 +299,7 @@ static void show_chosen(struct browse *b, bool other)
         b->another = b->wants.messages = true;
     }
     /* The panel has the thread, but the hit is only among all lines, or the reverse. */
-    if (other && (b->every || misses(b, browse_chosen_hit(b))))
+    if (other && (b->every || lacks_message(b, browse_chosen_hit(b))))
         b->wants.messages = true;
     /* Messages that are already shown do not wait until they have been read again. */
     if (other && !b->another)
@@ -384,7 +384,7 @@ void browse_finish_sessions(struct browse *b)
 
 void browse_set_messages(struct browse *b, struct thread *t, struct browse_parts *parts, bool every)
 {
-    bool other = every != b->every || misses(b, browse_chosen_hit(b));
+    bool other = every != b->every || lacks_message(b, browse_chosen_hit(b));
     bool same = !b->another;
 
     browse_pane_set(&b->pane, t, parts, same);
@@ -447,10 +447,11 @@ void browse_search(struct browse *b, bool again)
     }
     b->wants.like = browse_asks_meaning(b);
     b->wants.search = true;
-    if (text.n == 0) {
+    if (text.n == 0 || b->wants.like) {
+        /* A search by meaning takes long: the hits of the one before it do not stay until then. */
         browse_hits_release(&b->hits);
-        b->searching = false;
-        b->hits_done = true;
+        b->searching = b->searching && text.n > 0;
+        b->hits_done = text.n == 0;
         clamp_list(b);
         show_chosen(b, true);
     }
@@ -519,7 +520,7 @@ static void restore_hit(struct browse *b)
 }
 
 /* Says what the hits have of the query, unless each message has all words in this form. */
-static void say_fit(struct browse *b, enum browse_fit fit)
+static void say_what_matches(struct browse *b, enum browse_fit fit)
 {
     static const char *const fits[] = {
         [BROWSE_FIT_MESSAGE] = "",
@@ -555,7 +556,7 @@ void browse_add_hits(struct browse *b, struct browse_hits *h, enum browse_fit fi
     if (h->count > 0 || first)
         b->fit = fit;
     if (h->count > 0 && (first || none) && !again)
-        say_fit(b, fit);
+        say_what_matches(b, fit);
     if (first) {
         old = browse_hits_restart(&b->hits);
         if (!again)
@@ -947,16 +948,16 @@ enum needs {
     NEEDS_HITS,     /* the messages, and the number of hits in each */
 };
 
-unsigned browse_now(const struct browse *b)
+unsigned browse_conditions(const struct browse *b)
 {
-    return (b->choosing ? BROWSE_NOW_CHOOSING : BROWSE_NOW_NOT_CHOOSING) |
-           (b->marks.marked > 0 ? BROWSE_NOW_MARKED : BROWSE_NOW_UNMARKED) |
-           (browse_list_count(b) > 0 ? BROWSE_NOW_SESSION : 0) |
-           (browse_message(b) ? BROWSE_NOW_MESSAGE : 0) |
-           (b->found || b->searched.len > 0 ? BROWSE_NOW_SEARCH : 0) |
-           (b->histories > 1 ? BROWSE_NOW_HISTORIES : 0) |
-           (b->marks.deleted > 0 ? BROWSE_NOW_DELETED : 0) |
-           (b->searching && browse_hits_folds(&b->hits, b->hit_list.at) ? BROWSE_NOW_FOLDS : 0);
+    return (b->choosing ? BROWSE_IF_CHOOSING : BROWSE_IF_NOT_CHOOSING) |
+           (b->marks.marked > 0 ? BROWSE_IF_MARKED : BROWSE_IF_UNMARKED) |
+           (browse_list_count(b) > 0 ? BROWSE_IF_SESSION : 0) |
+           (browse_message(b) ? BROWSE_IF_MESSAGE : 0) |
+           (b->found || b->searched.len > 0 ? BROWSE_IF_SEARCH : 0) |
+           (b->histories > 1 ? BROWSE_IF_HISTORIES : 0) |
+           (b->marks.deleted > 0 ? BROWSE_IF_DELETED : 0) |
+           (b->searching && browse_hits_folds(&b->hits, b->hit_list.at) ? BROWSE_IF_FOLDS : 0);
 }
 
 /* Returns whether a command to delete waits, so that one that leaves has to ask after it. */
@@ -1201,7 +1202,7 @@ static enum browse_command press_help(struct browse *b, int32_t key)
         b->help_top = 0;
         return BROWSE_NOTHING;
     }
-    browse_help(&lines, b->focus, b->help_all ? BROWSE_NOW_ALL : browse_now(b), b->columns);
+    browse_help(&lines, b->focus, b->help_all ? BROWSE_IF_ALL : browse_conditions(b), b->columns);
     last = less(lines.count, rows);
     browse_lines_release(&lines);
     if (command == BROWSE_CANCEL || command == BROWSE_SUSPEND || command == BROWSE_REDRAW)
@@ -1258,13 +1259,24 @@ static void drop_ahead(struct browse *b, enum browse_command command)
         b->ahead_count--;
 }
 
-static void edit_query(struct browse *b, int32_t key, int64_t now)
+static void set_search_due(struct browse *b, int64_t now)
 {
-    if (!browse_edit_key(&b->query, key))
-        return;
     b->back.list = b->back.text = false;
     b->search_due =
         now + (str_starts(buf_str(&b->query.text), STR("~")) ? BROWSE_LIKE_MS : BROWSE_DEBOUNCE_MS);
+}
+
+static void edit_query(struct browse *b, int32_t key, int64_t now)
+{
+    if (browse_edit_key(&b->query, key))
+        set_search_due(b, now);
+}
+
+void browse_complete(struct browse *b, struct str text, int64_t now)
+{
+    b->ahead_count = 0;
+    browse_edit_set(&b->query, text);
+    set_search_due(b, now);
 }
 
 void browse_paste(struct browse *b, int32_t key, int64_t now)

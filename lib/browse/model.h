@@ -182,8 +182,8 @@ void browse_ask(struct browse *b, enum browse_command command);
 void browse_say(struct browse *b, const char *text);
 /* Gets session `number`, from 0, of b->subject; *id is borrowed. Returns false after the last. */
 bool browse_subject(const struct browse *b, size_t number, size_t *history, struct str *id);
-/* Returns the bits of enum browse_now. */
-unsigned browse_now(const struct browse *b);
+/* Returns the bits of enum browse_condition. */
+unsigned browse_conditions(const struct browse *b);
 /* Appends the default name of the file to which b->subject is exported. */
 void browse_add_file_name(struct buf *out, const struct browse *b);
 
@@ -232,6 +232,8 @@ bool browse_can_go_back(const struct browse *b);
 /* Inserts a character of a paste in the search box, or in the file name that is being typed. It
  * never acts as a command, or as the answer to a question. */
 void browse_paste(struct browse *b, int32_t key, int64_t now);
+/* Puts the text into the box, in place of one that it completes. */
+void browse_complete(struct browse *b, struct str text, int64_t now);
 /* Applies a key. Returns the command that remains for the caller, or BROWSE_NOTHING. BROWSE_ENTER
  * means that the user has chosen; for BROWSE_EXPORT the file is in b->name. A command that leaves
  * the browser is returned after the question about the deletions. */

@@ -110,7 +110,7 @@ static struct browse_part *lay(struct browse_pane *p, size_t i)
     if (part->laid)
         return part;
     if (view.first && p->thread.at[message].role == ROLE_TOOL)
-        browse_add_tool(&tool, &p->thread, message);
+        browse_add_tool_name(&tool, &p->thread, message);
     view.tool = buf_str(&tool);
     if (p->has_hit && p->hit == message)
         view.here = p->hit_at;

@@ -25,6 +25,9 @@
 #define SCREENFUL 60
 #define PORTION 100
 #define PORTION_MS 20
+/* In larger histories other forms of the words that the newest part does not hold are shown before
+ * the rest has been searched. */
+#define LARGE ((off_t)128 << 20)
 
 /* A history in a search. */
 struct place {
@@ -38,7 +41,11 @@ struct place {
 
 /* A search. It looks for messages that hold everything; without any, for each word; if all are there,
  * for sessions that hold everything; without these, for other forms of the words, with which it
- * begins again; and then for sessions that hold all texts but one. */
+ * begins again; and then for sessions that hold all texts but one.
+ *
+ * In large histories, whose words take long to be found missing, it first does that in the newest
+ * part alone, as far as the messages with other forms. Their list has the place of the answer until
+ * this comes; keys that need the list wait. */
 struct finder {
     struct browse_reader *r;
     enum {
@@ -49,6 +56,7 @@ struct finder {
         FINDER_FORMS,
         FINDER_ENDED
     } step;
+    bool newest; /* only the newest part is searched */
     enum browse_fit fit;
     int64_t until; /* time (time_ticks) at which this slice ends */
     struct query query;
@@ -176,6 +184,8 @@ static int open_place_search(void *place, struct search *s, struct pattern *patt
     /* One processor remains for the terminal. */
     s->threads = threads > 1 ? threads - 1 : 1;
     s->query = &p->query;
+    if (p->f->newest)
+        s->most = forms_newest_part(p->f->count);
     return 0;
 }
 
@@ -277,6 +287,7 @@ static void finder_begin(struct finder *f, struct browse *b)
 {
     struct browse_hits none = {0};
     struct err e = ERR_INIT;
+    off_t size = 0;
 
     b->wants.search = false;
     finder_end(f);
@@ -286,6 +297,9 @@ static void finder_begin(struct finder *f, struct browse *b)
         filter_add(&f->filter.roles, str_of(b->role));
     f->since = time_ticks();
     f->count = b->all ? f->r->count : 1;
+    for (size_t i = 0; i < f->count; i++)
+        size += f->r->sources[i].file.st_size;
+    f->newest = size > LARGE && !b->repeating;
     if (ask(f, b, buf_str(&b->searched), &e) < 0) {
         filter_release(&f->filter);
         browse_add_hits(b, &none, BROWSE_FIT_MESSAGE, true);
@@ -327,7 +341,7 @@ static void next_fit(struct finder *f, struct browse *b)
         place_close(&f->places[i]);
     f->at = 0;
     f->step = none && !f->formed ? FINDER_FORMS : FINDER_ENDED;
-    if (f->step == FINDER_FORMS || !none)
+    if (f->step == FINDER_FORMS || !none || f->newest)
         return;
     if (f->fit == BROWSE_FIT_MESSAGE && session_texts_help(&f->texts, &f->query, 0))
         want_sessions(f, BROWSE_FIT_SESSION);
@@ -349,6 +363,7 @@ static int open_box_for_forms(void *finder, size_t place, struct search *s, stru
  * sessions, for other forms of the words, and begins again with the words in their place. */
 static void find_box_forms(struct finder *f, struct browse *b, struct err *e)
 {
+    struct buf said = BUF_INIT(SIZE_MAX);
     bool looked = f->forms.looked;
     int result;
 
@@ -356,9 +371,10 @@ static void find_box_forms(struct finder *f, struct browse *b, struct err *e)
         f->forms = (struct forms){.text = buf_str(&b->searched),
                                   .query = &f->query,
                                   .histories = f->count,
-                                  .together = true,
+                                  .together = !f->newest,
                                   .searched = true,
-                                  .may_lack = true,
+                                  .may_lack = !f->newest,
+                                  .newest = f->newest,
                                   .open = open_box_for_forms,
                                   .ctx = f};
     result = looked ? forms_run(&f->forms, e) : forms_look_for_words(&f->forms, e);
@@ -367,7 +383,7 @@ static void find_box_forms(struct finder *f, struct browse *b, struct err *e)
     for (size_t i = 0; i < f->count; i++)
         f->places[i].query.in_session = false;
     if (!looked && result == 0) {
-        if (f->forms.absent == 0 && session_texts_help(&f->texts, &f->query, 0))
+        if (f->forms.absent == 0 && !f->newest && session_texts_help(&f->texts, &f->query, 0))
             want_sessions(f, BROWSE_FIT_SESSION);
         return;
     }
@@ -379,7 +395,9 @@ static void find_box_forms(struct finder *f, struct browse *b, struct err *e)
             next_fit(f, b);
         return;
     }
-    browse_set_instead(b, buf_str(&f->forms.asked), buf_str(&f->forms.said));
+    buf_addf(&said, "%s%s", f->newest ? "so far " : "", buf_c(&f->forms.said));
+    browse_set_instead(b, buf_str(&f->forms.asked), buf_str(&said));
+    buf_release(&said);
     forms_release(&f->forms);
     drop_query(f);
     if (ask(f, b, buf_str(&b->instead), e) < 0)
@@ -392,7 +410,9 @@ static void find_message(struct finder *f, struct browse *b, struct err *e)
     size_t number;
     int found = search_merge_next(&f->merge, &number, &hit, e);
 
-    if (found == 1)
+    if (found == 1 && f->newest && !f->formed)
+        f->step = FINDER_ENDED;
+    else if (found == 1)
         browse_hits_add(&f->hits, number, &hit);
     else if (found == 0)
         next_fit(f, b);
@@ -502,6 +522,25 @@ static bool is_batch_due(const struct finder *f, const struct browse *b)
             time_ticks() - f->since >= PORTION_MS);
 }
 
+/* Shows what the search of the newest part has found with other forms, and begins to search all. */
+static bool look_everywhere(struct finder *f, struct browse *b)
+{
+    bool found = f->formed && f->hits.count > 0;
+    struct err e = ERR_INIT;
+
+    if (found) {
+        browse_add_hits(b, &f->hits, BROWSE_FIT_MESSAGE, false);
+        b->answered = false;
+    }
+    forms_release(&f->forms);
+    drop_query(f);
+    f->newest = f->formed = f->lost = false;
+    if (ask(f, b, buf_str(&b->searched), &e) < 0)
+        f->step = FINDER_ENDED;
+    report_error(b, &e);
+    return found;
+}
+
 bool browse_search_on(struct browse_reader *r, struct browse *b)
 {
     struct finder *f = &r->finder;
@@ -525,12 +564,16 @@ bool browse_search_on(struct browse_reader *r, struct browse *b)
             read_hit(f, b, &e);
         report_error(b, &e);
     }
+    if (f->newest)
+        return (f->step == FINDER_ENDED || f->hits.count >= SCREENFUL) && look_everywhere(f, b);
     if (!is_batch_due(f, b))
         return false;
     f->given += f->hits.count;
     f->since = time_ticks();
-    if (!f->formed && b->instead.len > 0)
+    if (!f->formed && b->instead.len > 0) {
         browse_set_instead(b, STR(""), STR(""));
+        browse_say(b, "");
+    }
     browse_add_hits(b, &f->hits, f->lost ? BROWSE_FIT_NEARLY : f->fit, f->step == FINDER_ENDED);
     if (f->step == FINDER_ENDED)
         finder_end(f);

@@ -34,7 +34,8 @@ static void add_current_place(struct buf *out, const struct browse *b)
     }
 }
 
-void browse_state_add(struct buf *out, const struct browse *b, struct str history)
+/* Appends the line for a history, with its newline. */
+static void add_state(struct buf *out, const struct browse *b, struct str history)
 {
     struct buf line = BUF_INIT(SIZE_MAX);
 
@@ -79,7 +80,8 @@ static bool is_of(struct str line, struct str history)
     return is;
 }
 
-bool browse_state_read(struct browse *b, struct str line, struct str history)
+/* Applies a line to a new state. Returns false if the line is malformed or for another history. */
+static bool read_state(struct browse *b, struct str line, struct str history)
 {
     struct buf text = BUF_INIT(BUF_LINE);
 
@@ -116,7 +118,7 @@ int browse_state_load(struct browse *b, const char *path, struct str history, st
     struct str rest = buf_str(&text);
 
     while (rest.p && rest.n > 0)
-        if (browse_state_read(b, str_cut(&rest, '\n'), history))
+        if (read_state(b, str_cut(&rest, '\n'), history))
             break;
     buf_release(&text);
     return result;
@@ -143,7 +145,7 @@ int browse_state_save(const struct browse *b, const char *path, struct str histo
         buf_add_str(&text, line);
         buf_add_byte(&text, '\n');
     }
-    browse_state_add(&text, b, history);
+    add_state(&text, b, history);
     if (result == 0)
         result = file_replace(path, buf_str(&text), e);
     free(dir);

@@ -8,21 +8,16 @@
 #ifndef CHATHIST_BROWSE_STATE_H
 #define CHATHIST_BROWSE_STATE_H
 
-#include <stdbool.h>
-
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 #include "browse/model.h"
 
 #define BROWSE_KEPT 100
 
-/* Appends the line for a history, with its newline. */
-void browse_state_add(struct buf *out, const struct browse *b, struct str history);
-/* Applies a line to a new state. Returns false if the line is malformed or for another history. */
-bool browse_state_read(struct browse *b, struct str line, struct str history);
-
-/* Do the same with the file. Return 0, also if the file has no such line, or -1 with *e set. */
+/* Applies the line for a history to a new state. Returns 0, also if the file has no such line, or -1
+ * with *e set. */
 int browse_state_load(struct browse *b, const char *path, struct str history, struct err *e);
+/* Replaces the line for a history. Returns 0, or -1 with *e set. */
 int browse_state_save(const struct browse *b, const char *path, struct str history, struct err *e);
 
 #endif

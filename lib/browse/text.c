@@ -448,7 +448,7 @@ bool browse_calls_match(const struct message *m, struct pattern *pattern)
     return found;
 }
 
-void browse_add_tool(struct buf *out, const struct thread *t, size_t message)
+void browse_add_tool_name(struct buf *out, const struct thread *t, size_t message)
 {
     struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE), id = BUF_INIT(BUF_LINE);
     struct str wanted = message_text(&t->at[message], FIELD_TOOL_CALL_ID, &id);

@@ -141,7 +141,7 @@ struct browse_part_view {
 void browse_part_lay(struct browse_part *part, const struct message *m, struct str text,
                      const struct browse_part_view *view);
 /* Appends the name of the tool whose result a message is. An earlier message has the call. */
-void browse_add_tool(struct buf *out, const struct thread *t, size_t message);
+void browse_add_tool_name(struct buf *out, const struct thread *t, size_t message);
 /* Returns whether the name or the arguments of a tool call of the message match. */
 bool browse_calls_match(const struct message *m, struct pattern *pattern);
 void browse_part_unlay(struct browse_part *part);

@@ -213,6 +213,6 @@ void browse_foot(struct buf *out, const struct browse *b)
     } else if (b->status.len > 0) {
         add_status(out, b);
     } else {
-        browse_hints(out, b->focus, browse_now(b), browse_can_go_back(b), b->columns);
+        browse_hints(out, b->focus, browse_conditions(b), browse_can_go_back(b), b->columns);
     }
 }

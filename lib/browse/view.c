@@ -752,7 +752,7 @@ static void draw_help(const struct browse_view *v, const struct browse *b)
     struct pen p = pen_at(v, all, 0);
 
     draw_text(&p, STR(PROGRAM_PREFIX "hist-browse: keys"), BROWSE_HEAD);
-    browse_help(&lines, b->focus, b->help_all ? BROWSE_NOW_ALL : browse_now(b), b->columns);
+    browse_help(&lines, b->focus, b->help_all ? BROWSE_IF_ALL : browse_conditions(b), b->columns);
     for (size_t i = 0; i + 2 < b->rows && b->help_top + i < lines.count; i++) {
         p = pen_at(v, all, i + 1);
         draw_line(&p, &lines, b->help_top + i);

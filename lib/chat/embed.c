@@ -183,6 +183,9 @@ int embed_run(struct chat_session *t)
         (void)err_sys(&e, errno, "cannot read standard input");
         die_err(&e);
     }
+    /* The last line may have no newline. */
+    if (texts.len > 0 && texts.data[texts.len - 1] != '\n')
+        buf_add_byte(&texts, '\n');
     count = str_count(buf_str(&texts), '\n');
     if (server_load_key(&t->server, &e) < 0)
         die_err(&e);

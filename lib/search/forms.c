@@ -276,15 +276,6 @@ static int find_session_of_id(struct forms *f, struct str id, struct err *e)
     return found;
 }
 
-/* Returns how many bytes of each history are searched for a form; 0: all. It does not depend on the
- * clock, nor on the skip index, so that a history always gives the same answer. */
-static off_t bytes_for(const struct forms *f, enum form form)
-{
-    off_t part = FORM_BYTES / (off_t)f->histories;
-
-    return form == SAME || form == ID ? 0 : part > HISTORY_LEAST ? part : HISTORY_LEAST;
-}
-
 /* Begins a search of the next history. Returns 1; 0 if it is not to be searched; -1 with *e set. */
 static int open_next(struct forms *f, struct str word, enum form form, struct err *e)
 {
@@ -297,7 +288,8 @@ static int open_next(struct forms *f, struct str word, enum form form, struct er
     f->opened = opened > 0;
     if (opened <= 0)
         return opened;
-    f->search.most = bytes_for(f, form);
+    if (f->newest || (form != SAME && form != ID))
+        f->search.most = forms_newest_part(f->histories);
     if (form != ID)
         return 1;
     found = find_session_of_id(f, word, e);
@@ -523,6 +515,13 @@ static void begin_forms(struct forms *f)
     buf_init(&f->asked, SIZE_MAX);
     buf_init(&f->said, SIZE_MAX);
     buf_init(&f->bare, SIZE_MAX);
+}
+
+off_t forms_newest_part(size_t histories)
+{
+    off_t part = FORM_BYTES / (off_t)histories;
+
+    return part > HISTORY_LEAST ? part : HISTORY_LEAST;
 }
 
 int forms_look_for_words(struct forms *f, struct err *e)

@@ -288,7 +288,18 @@ type to search  F1 help  Enter open  Tab panel  ^O load  Esc back'
     keys 'parser ro'
     keys Tab
     screen_has '> parser role: ' 'role:user role:assistant role:tool role:system'
-    keys as Tab
+    # Another one puts the values into the box, one after the other; letters do not become keys.
+    keys Tab
+    screen_has '> parser role:user ' 'role:user role:assistant role:tool role:system'
+    keys Tab Tab
+    screen_has '> parser role:tool '
+    keys BTab
+    screen_has '> parser role:assistant ' ' hits '
+    keys Tab Tab Tab BTab
+    screen_has '> parser role:system '
+    keys x
+    screen_has '> parser role:systemx '
+    keys C-u 'parser role:as' Tab
     screen_has '> parser role:assistant ' ' hits '
     keys ' tool:' Tab
     screen_has '> parser role:assistant tool:edit'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
 # One language and one search in the box of hist-browse, /search, hist-search --query, hist-sessions --match and
-# hist-mcp: the same queries through all of them. The page is compared in tests/tools/query-oracle.
+# hist-mcp, and in the HTML page: the same queries through all of them.
 
 load ../helper
 load ../tmux
@@ -123,4 +123,40 @@ searched_now() {
         has_texts "$BATS_TEST_TMPDIR/screen" "/search: $query" "$wanted"
     done < <(queries)
     keys C-d
+}
+
+@test "finder: the HTML page gives the same answers" {
+    need_browser
+    # Only a page of all repositories names them.
+    make_repo history
+    unset CHAT_HISTORY
+    cd history || return
+    run_expect 0 hist-append --json <"$HISTORY"
+    cd .. || return
+    run_expect 0 hist-export --all -f html -o page.html
+    queries | jq -R 'split("|")[0]' | jq -s . >asked
+    cat >script <<END
+(async () => {
+    const status = document.getElementById('status');
+    const answers = [];
+    for (const query of $(<asked)) {
+        status.textContent = 'waiting';
+        const changed = new Promise((resolve) => addEventListener('hashchange', resolve, { once: true }));
+        location.hash = '#q=' + encodeURIComponent(query);
+        await changed;
+        while (['waiting', 'Searching…'].includes(status.textContent)) await new Promise((resolve) => setTimeout(resolve));
+        answers.push(status.textContent.replace(/[“”]/g, "'").replace('No field', 'no field') + ' ' +
+            document.getElementById('side-list').textContent.replace(/\s+/g, ' '));
+    }
+    return answers.join('\n');
+})()
+END
+    run_expect 0 "$TESTS/tools/in-browser" page.html --run script
+    stderr_empty
+    exec 4<"$OUT"
+    while IFS='|' read -r query wanted; do
+        IFS= read -r answer <&4
+        echo "$answer" >shown
+        has_texts shown "the page: $query" "$wanted"
+    done < <(queries)
 }

@@ -281,6 +281,17 @@ sent() {
     [[ ! -e other ]] || fail 'the link was followed'
 }
 
+@test "like: chat --embed reads a last line without a newline" {
+    with_server --embed a=b
+    run_expect 0 chat --embed -m openai:small --base-url "http://127.0.0.1:$LLM_PORT/v1" < <(printf '"one"\n"two"')
+    lines_are 2
+    sent 1 >shown
+    is 'the texts' shown '["one","two"]'
+    with_server --embed a=b
+    run_expect 0 chat --embed -m openai:small --base-url "http://127.0.0.1:$LLM_PORT/v1" < <(printf '"one"')
+    lines_are 1
+}
+
 @test "like: it goes with no other search" {
     for option in -E -v -w -o -l -c -q --in-session --sort=best --query=x --regexp=x '-C 1'; do
         # shellcheck disable=SC2086

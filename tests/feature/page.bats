@@ -19,14 +19,6 @@ setup() {
     esac
 }
 
-need_browser() {
-    local name
-    for name in ${CHROMIUM:-chromium chromium-headless-shell chromium-browser google-chrome}; do
-        command -v "$name" >/dev/null && return
-    done
-    skip 'no Chromium: mk/deps browser'
-}
-
 # The lines on standard input as page.html.
 make_page() {
     "$BIN/tests/tools/export-page" >page.html

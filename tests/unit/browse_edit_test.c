@@ -176,13 +176,13 @@ TEST(the_help_has_the_keys_that_work_here)
 {
     struct browse_lines all = {0}, some = {0};
 
-    browse_help(&all, BROWSE_LIST, BROWSE_NOW_ALL, 200);
-    browse_help(&some, BROWSE_LIST, BROWSE_NOW_NOT_CHOOSING | BROWSE_NOW_UNMARKED, 200);
+    browse_help(&all, BROWSE_LIST, BROWSE_IF_ALL, 200);
+    browse_help(&some, BROWSE_LIST, BROWSE_IF_NOT_CHOOSING | BROWSE_IF_UNMARKED, 200);
     CHECK(strstr(buf_c(&all.text), "Alt-B") && strstr(buf_c(&all.text), "follow"));
     CHECK(!strstr(buf_c(&some.text), "Alt-B") && !strstr(buf_c(&some.text), "undo"));
     CHECK(some.count < all.count / 2);
     browse_lines_release(&some);
-    browse_help(&some, BROWSE_LIST, BROWSE_NOW_ALL & ~BROWSE_NOW_CHOOSING, 200);
+    browse_help(&some, BROWSE_LIST, BROWSE_IF_ALL & ~BROWSE_IF_CHOOSING, 200);
     CHECK(strstr(buf_c(&some.text), "undo") && !strstr(buf_c(&some.text), "--print"));
     browse_lines_release(&all);
     browse_lines_release(&some);
@@ -191,11 +191,11 @@ TEST(the_help_has_the_keys_that_work_here)
 /* No key has two meanings in one place, but for the first row. */
 TEST(the_help_tells_of_every_line)
 {
-    unsigned chosen = BROWSE_NOW_SESSION | BROWSE_NOW_MESSAGE;
+    unsigned chosen = BROWSE_IF_SESSION | BROWSE_IF_MESSAGE;
     struct buf line = BUF_INIT(BUF_SMALL);
     struct browse_lines help = {0};
 
-    browse_help(&help, BROWSE_BOX, BROWSE_NOW_ALL, 200);
+    browse_help(&help, BROWSE_BOX, BROWSE_IF_ALL, 200);
     CHECK(help.count > 20);
     for (size_t i = 0; i < help.count; i++) {
         const char *text = help.text.data + help.at[i].at;
@@ -204,15 +204,15 @@ TEST(the_help_tells_of_every_line)
         CHECK(text[17] == ' ' && text[18] != ' ');
     }
     browse_lines_release(&help);
-    check_hints(BROWSE_BOX, BROWSE_NOW_NOT_CHOOSING | BROWSE_NOW_UNMARKED, false,
+    check_hints(BROWSE_BOX, BROWSE_IF_NOT_CHOOSING | BROWSE_IF_UNMARKED, false,
                 "type to search  F1 help  Enter open  Tab panel  Esc close");
-    check_hints(BROWSE_LIST, chosen | BROWSE_NOW_CHOOSING | BROWSE_NOW_UNMARKED, true,
+    check_hints(BROWSE_LIST, chosen | BROWSE_IF_CHOOSING | BROWSE_IF_UNMARKED, true,
                 "? help  Enter choose  / search  Space mark  Tab panel  c chat  y copy  Esc back");
-    check_hints(BROWSE_LIST,
-                chosen | BROWSE_NOW_NOT_CHOOSING | BROWSE_NOW_MARKED | BROWSE_NOW_DELETED, false,
+    check_hints(BROWSE_LIST, chosen | BROWSE_IF_NOT_CHOOSING | BROWSE_IF_MARKED | BROWSE_IF_DELETED,
+                false,
                 "? help  Enter open  u undo  d delete  x export  y copy  p prompt  Esc close");
     /* Without a session nothing is offered that needs one. */
-    check_hints(BROWSE_LIST, BROWSE_NOW_NOT_CHOOSING | BROWSE_NOW_UNMARKED, false,
+    check_hints(BROWSE_LIST, BROWSE_IF_NOT_CHOOSING | BROWSE_IF_UNMARKED, false,
                 "? help  Enter open  / search  Tab panel  Esc close");
     browse_help_foot(&line, 3, 10, 25, true);
     CHECK(str_starts(buf_str(&line), STR("4 to 13 of 25")));
@@ -223,8 +223,8 @@ TEST(the_help_is_wrapped)
 {
     struct browse_lines narrow = {0}, wide = {0};
 
-    browse_help(&narrow, BROWSE_BOX, BROWSE_NOW_ALL, 40);
-    browse_help(&wide, BROWSE_BOX, BROWSE_NOW_ALL, 200);
+    browse_help(&narrow, BROWSE_BOX, BROWSE_IF_ALL, 40);
+    browse_help(&wide, BROWSE_BOX, BROWSE_IF_ALL, 200);
     CHECK(narrow.count > wide.count && wide.count > 20);
     for (size_t i = 0; i < narrow.count; i++)
         CHECK(browse_line_columns(&narrow, i) <= 40);
@@ -240,7 +240,7 @@ TEST(the_hints_fit_and_tell_how_to_leave)
         for (size_t columns = 20; columns < 140; columns++) {
             struct buf text = BUF_INIT(BUF_SMALL);
 
-            browse_hints(&text, (enum browse_focus)focus, BROWSE_NOW_ALL, false, columns);
+            browse_hints(&text, (enum browse_focus)focus, BROWSE_IF_ALL, false, columns);
             CHECK(text.len <= columns);
             CHECK(str_ends(buf_str(&text), STR("Esc close")));
             CHECK(strstr(buf_c(&text), "  Esc close") || columns < 26);

@@ -535,6 +535,13 @@ TEST(a_hit_shows_its_message)
          "(01) read:3 :x tick done:0+0 _no_hit_ 0:none text :nNjkJKgGzZ");
 }
 
+/* It takes long: the hits of the text before it are gone at once. */
+TEST(a_search_by_meaning_keeps_no_hits_of_another)
+{
+    PLAY("(01) :t tick done:0+3 read:6 count:3 Cut :~t tick searching count:0 0:none "
+         "_hits,_searching…_ done:3+1 count:1 Cut :~u tick count:0 Cut tick count:2 sessions");
+}
+
 TEST(another_size_keeps_the_message_of_the_hit)
 {
     PLAY("(0) :two tick done:0+3 read:6 list :j size:6x42 @1 hit:1 size:7x49 @1 size:8x56 @1 hit:1 "
@@ -668,7 +675,7 @@ TEST(the_help_screen_scrolls_and_closes)
     struct browse_lines help = {0};
     char end[80];
 
-    browse_help(&help, BROWSE_LIST, BROWSE_NOW_ALL, 100);
+    browse_help(&help, BROWSE_LIST, BROWSE_IF_ALL, 100);
     snprintf(end, sizeof end, "(a) list :?? Page Page Page Page Page help:%zu", help.count - 11);
     browse_lines_release(&help);
     play(end, NULL);

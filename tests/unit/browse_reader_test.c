@@ -339,3 +339,55 @@ TEST(each_change_of_a_file_is_seen_once)
     CHECK(has_changed(r, &b) && !has_changed(r, &b));
     end(r, &b);
 }
+
+/* Searches until there is something new to draw. */
+static void search_until_news(struct browse_reader *r, struct browse *b, const char *text)
+{
+    begin_search(b, text);
+    (void)browse_read(r, b);
+    while (browse_is_busy(r, b) && !browse_search_on(r, b))
+        continue;
+}
+
+#define LINE(content)                                                                              \
+    "{\"id\":\"" content "\",\"session_id\":\"s\",\"timestamp\":\"t\",\"role\":\"user\","          \
+    "\"content\":\"" content "\"}\n"
+
+/* The oldest message and the newest ones are far from each other. */
+TEST(other_forms_are_shown_before_a_large_history_is_searched)
+{
+    struct browse b;
+    struct browse_reader *r = begin(&b);
+    static char filler[(1 << 20) + 1];
+
+    write_file(LINE("the only conection"), 0);
+    memset(filler, 'x', sizeof filler - 2);
+    filler[sizeof filler - 2] = '\n';
+    for (size_t i = 0; i < 130; i++)
+        write_file(filler, O_APPEND);
+    write_file(LINE("the connection") LINE("a semaphore of the connection"), O_APPEND);
+    search_until_news(r, &b, "connektion");
+    CHECK(browse_is_searching(&b) && !b.hits_done);
+    CHECK_INT(b.hits.count, 2);
+    CHECK_STR(buf_c(&b.status), "so far no 'connektion'; showing 'connection'");
+    search_all(r, &b);
+    CHECK(b.answered && b.hits_done);
+    CHECK_INT(b.hits.count, 2);
+    CHECK_STR(buf_c(&b.status), "no 'connektion'; showing 'connection'");
+    /* The answer of the whole history has the word itself. */
+    search_until_news(r, &b, "conection");
+    CHECK(browse_is_searching(&b));
+    CHECK_INT(b.hits.count, 2);
+    search_all(r, &b);
+    CHECK_INT(b.hits.count, 1);
+    CHECK_STR(buf_c(&b.instead), "");
+    CHECK_STR(buf_c(&b.status), "");
+    /* What the newest part has is no news until it is the answer. */
+    search_until_news(r, &b, "connection");
+    CHECK(b.answered);
+    CHECK_INT(b.hits.count, 2);
+    search_until_news(r, &b, "semapore connektion");
+    CHECK(browse_is_searching(&b));
+    CHECK_INT(b.hits.count, 1);
+    end(r, &b);
+}

@@ -46,36 +46,41 @@ static void take_messages(struct browse *b, size_t count)
     hand_in(b, &t);
 }
 
-static void check_line(const struct browse *b, const char *want)
+/* Begins with a file that has these lines. */
+static void begin(struct browse *b, const char *lines)
 {
-    struct buf out = BUF_INIT(BUF_SMALL);
+    scratch_enter();
+    scratch_put("f", lines);
+    browse_init(b, 1);
+    browse_resize(b, 10, 100);
+    CHECK_INT(browse_state_load(b, "f", STR("/h"), NULL), 0);
+}
 
-    browse_state_add(&out, b, STR("/h"));
-    CHECK_STR(buf_c(&out), want);
-    buf_release(&out);
+/* Checks what is saved, and ends. */
+static void end(struct browse *b, const char *want)
+{
+    CHECK_INT(browse_state_save(b, "f", STR("/h"), NULL), 0);
+    scratch_check("f", want);
+    browse_release(b);
+    scratch_leave();
 }
 
 TEST(nothing_is_remembered_of_an_empty_history)
 {
     struct browse b;
 
-    browse_init(&b, 1);
-    check_line(&b, "{\"history\":\"/h\",\"query\":\"\",\"all\":false}\n");
-    browse_release(&b);
+    begin(&b, "");
+    end(&b, "{\"history\":\"/h\",\"query\":\"\",\"all\":false}\n");
 }
 
 TEST(a_place_is_found_again)
 {
     struct browse b;
-    static const char line[] = "{\"history\":\"/h\",\"query\":\"\",\"role\":\"user\",\"all\":false,"
-                               "\"session\":\"s5\",\"row\":2,\"top\":\"m2\",\"top_line\":1,"
-                               "\"at\":\"m4\"}\n";
 
-    browse_init(&b, 1);
-    browse_resize(&b, 10, 100);
-    CHECK(!browse_state_read(&b, str_of(line), STR("/other")));
-    CHECK(!browse_state_read(&b, STR("nonsense"), STR("/h")));
-    CHECK(browse_state_read(&b, str_of(line), STR("/h")));
+    begin(&b, "{\"history\":\"/other\",\"query\":\"x\"}\nnonsense\n"
+              "{\"history\":\"/h\",\"query\":\"\",\"role\":\"user\",\"all\":false,"
+              "\"session\":\"s5\",\"row\":2,\"top\":\"m2\",\"top_line\":1,\"at\":\"m4\"}\n");
+    CHECK_STR(buf_c(&b.query.text), "");
     take_sessions(&b, 8);
     CHECK_INT(b.session_list.at, 5);
     CHECK_INT(b.session_list.top, 1);
@@ -85,9 +90,9 @@ TEST(a_place_is_found_again)
     CHECK_INT(b.pane.top, 2);
     CHECK_INT(b.pane.top_line, 1);
     CHECK_INT(b.pane.at, 4);
-    check_line(&b, "{\"history\":\"/h\",\"query\":\"\",\"role\":\"user\",\"all\":false,"
-                   "\"session\":\"s5\",\"row\":4,\"top\":\"m2\",\"top_line\":1,\"at\":\"m4\"}\n");
-    browse_release(&b);
+    end(&b, "{\"history\":\"/other\",\"query\":\"x\"}\n"
+            "{\"history\":\"/h\",\"query\":\"\",\"role\":\"user\",\"all\":false,"
+            "\"session\":\"s5\",\"row\":4,\"top\":\"m2\",\"top_line\":1,\"at\":\"m4\"}\n");
 }
 
 TEST(the_orders_are_kept)
@@ -96,37 +101,29 @@ TEST(the_orders_are_kept)
     static const char line[] = "{\"history\":\"/h\",\"query\":\"\",\"all\":false,"
                                "\"order\":2,\"most_hits\":1}\n";
 
-    browse_init(&b, 1);
-    CHECK(browse_state_read(&b, str_of(line), STR("/h")));
+    begin(&b, line);
     CHECK_INT(b.order, BROWSE_LONGEST);
     CHECK(b.most_hits);
-    check_line(&b, line);
-    browse_release(&b);
+    end(&b, line);
 }
 
 TEST(what_is_gone_is_not_waited_for)
 {
     struct browse b;
 
-    browse_init(&b, 1);
-    browse_resize(&b, 10, 100);
-    CHECK(browse_state_read(&b, STR("{\"history\":\"/h\",\"session\":\"gone\",\"row\":2}"),
-                            STR("/h")));
+    begin(&b, "{\"history\":\"/h\",\"session\":\"gone\",\"row\":2}\n");
     take_sessions(&b, 3);
     CHECK_INT(b.session_list.at, 0);
     CHECK_STR(buf_c(&b.shown.id), "s0");
-    browse_release(&b);
+    end(&b, "{\"history\":\"/h\",\"query\":\"\",\"all\":false,\"session\":\"s0\",\"row\":0}\n");
 }
 
 TEST(nonsense_in_a_line_does_no_harm)
 {
     struct browse b;
 
-    browse_init(&b, 1);
-    CHECK(browse_state_read(&b,
-                            STR("{\"history\":\"/h\",\"query\":7,\"role\":\"x\",\"all\":true,"
-                                "\"session\":[],\"row\":-1,\"top_line\":1e99,\"message\":null}"),
-                            STR("/h")));
+    begin(&b, "{\"history\":\"/h\",\"query\":7,\"role\":\"x\",\"all\":true,"
+              "\"session\":[],\"row\":-1,\"top_line\":1e99,\"message\":null}\n");
     CHECK_INT(b.query.text.len, 0);
     CHECK(b.role == NULL);
     /* There is only one history. */
@@ -134,7 +131,7 @@ TEST(nonsense_in_a_line_does_no_harm)
     CHECK_INT(b.back.row, 0);
     CHECK_INT(b.back.top_line, 0);
     CHECK(!b.back.list);
-    browse_release(&b);
+    end(&b, "{\"history\":\"/h\",\"query\":\"\",\"all\":false}\n");
 }
 
 TEST(each_history_has_a_line_in_the_file)

@@ -27,6 +27,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
@@ -42,6 +43,7 @@ struct forms {
     bool together; /* sessions were asked, too, and none has all words */
     bool may_lack; /* a word without other forms may be left out, if it is the only one */
     bool searched; /* a search for a query of one word has found nothing */
+    bool newest;   /* words count as absent if the newest part does not hold them */
     /* Opens a search of a history for a pattern, as search_open does, with the options of the
      * caller. Returns 1; 0 if the history is not to be searched; -1 with *e set. */
     int (*open)(void *ctx, size_t history, struct search *s, struct pattern *p, struct err *e);
@@ -64,6 +66,9 @@ struct forms {
     struct hash_map found; /* the texts that were found, with the number of messages */
 };
 
+/* Returns the size of the newest part of each history, in which forms are looked for. It does not
+ * depend on the clock, nor on the skip index, so that a history always gives the same answer. */
+off_t forms_newest_part(size_t histories);
 /* Looks for the words unchanged, and counts the absent ones; no session holds all words if there are any.
  * Returns as forms_run does, which calls this itself. */
 int forms_look_for_words(struct forms *f, struct err *e);

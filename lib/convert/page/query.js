@@ -252,9 +252,10 @@ class Query {
         case 'model':
             return typeof data.model === 'string' && Query.holds(value,
                 typeof data.provider === 'string' ? `${data.provider}:${data.model}` : data.model);
-        case 'from':
-            return Query.holds(value,
-                typeof data.origin === 'string' && data.origin ? /^[^:/]*/.exec(data.origin)[0] : 'chathist');
+        case 'from': {
+            const [session] = typeof data.origin === 'string' ? data.origin.split('/') : [''];
+            return Query.holds(value, session ? session.split(':')[0] : 'chathist');
+        }
         case 'file':
             return Query.has(value, data.files) || Query.has(value, data.files_modified) ||
                 message.calls.some((call) => Query.isFileOfCall(value, call.args));
