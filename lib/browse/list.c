@@ -340,57 +340,37 @@ static void begin_list_row(struct browse_lines *l, int64_t time, size_t history,
     buf_release(&text);
 }
 
-/* Returns whether the name of another history ends with the same parts of a path. */
-static bool is_shared(struct str end, size_t history, const struct browse_rows *how)
-{
-    struct buf name = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE);
-    bool shared = false;
-
-    for (size_t i = 0; i < how->places_count && !shared; i++) {
-        buf_clear(&name);
-        buf_clear(&text);
-        history_name_add(&name, &how->places[i]);
-        vis_add_line(&text, buf_str(&name), true);
-        shared = i != history && str_ends(buf_str(&text), end) &&
-                 (text.len == end.n || text.data[text.len - end.n - 1] == '/');
-    }
-    buf_release(&name);
-    buf_release(&text);
-    return shared;
-}
-
 /* Adds the name of the history if the rows have it, or as many of the last parts of the path as
- * fit. If another history ends with the same parts, more are taken until they differ, and their
- * beginning is shown. */
+ * fit, but those that no other history has, of which the beginning is shown. */
 static void add_history(struct browse_lines *l, size_t history, const struct browse_rows *how)
 {
-    struct buf name = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE), begin = BUF_INIT(BUF_LINE),
-               shown = BUF_INIT(BUF_LINE);
-    size_t columns = how->columns / PLACE_PART;
+    struct buf name = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE), end = BUF_INIT(BUF_LINE);
+    size_t columns = how->columns / PLACE_PART, least;
     struct str rest;
 
     if (!how->places)
         return;
+    history_name_add_end(&name, how->places, how->places_count, history);
+    vis_add_line(&text, buf_str(&name), true);
+    least = text.len;
+    buf_clear(&name);
+    buf_clear(&text);
     history_name_add(&name, &how->places[history]);
     vis_add_line(&text, buf_str(&name), true);
     rest = buf_str(&text);
-    while (wide_columns(rest) > columns && memchr(rest.p, '/', rest.n))
+    while (wide_columns(rest) > columns && rest.n > least)
         (void)str_cut(&rest, '/');
-    while (rest.p > text.data && is_shared(rest, history, how))
-        do
-            rest = (struct str){rest.p - 1, rest.n + 1};
-        while (rest.p > text.data && rest.p[-1] != '/');
+    buf_clear(&name);
     if (wide_columns(rest) > columns && memchr(rest.p, '/', rest.n)) {
-        wide_add_fitted(&begin, rest, columns);
-        rest = buf_str(&begin);
+        wide_add_fitted(&name, rest, columns);
+        rest = buf_str(&name);
     }
-    wide_add_end(&shown, rest, columns);
-    buf_add_byte(&shown, ' ');
-    browse_lines_put(l, buf_str(&shown), BROWSE_TOOL);
+    wide_add_end(&end, rest, columns);
+    buf_add_byte(&end, ' ');
+    browse_lines_put(l, buf_str(&end), BROWSE_TOOL);
     buf_release(&name);
     buf_release(&text);
-    buf_release(&begin);
-    buf_release(&shown);
+    buf_release(&end);
 }
 
 void browse_row_session(struct browse_lines *l, const struct row *r, const struct browse_rows *how)
