@@ -419,6 +419,27 @@ static int print_resume(struct run *r, const char *self)
     return out_close(&r->out, r->status);
 }
 
+/* Prints the number of imported messages, on a terminal with a name, and then says how many sessions
+ * a scan left out because they belong to other histories. */
+static void print_number(struct run *r)
+{
+    size_t left = r->placed && !r->quiet ? import_places_elsewhere(&r->places) : 0;
+    struct buf line = BUF_INIT(BUF_SMALL);
+    bool one = left == 1;
+
+    buf_add_number(&line, r->imported);
+    if (r->out.terminal)
+        buf_add_c(&line, r->imported == 1 ? " new message" : " new messages");
+    buf_add_byte(&line, '\n');
+    out_raw(&r->out, buf_str(&line));
+    buf_release(&line);
+    if (out_flush(&r->out) < 0)
+        return;
+    if (left > 0)
+        hintf(false, "%zu session%s held elsewhere: --scan --all stores %s there", left,
+              one ? " was" : "s were", one ? "it" : "them");
+}
+
 /* Ends the program if options contradict each other. */
 static void check_options(const struct run *r, size_t files)
 {
@@ -468,7 +489,7 @@ int main(int argc, char **argv)
     }
     /* Print a number only if something could be read. */
     if (!r.options.dry_run && !r.json && (r.some || r.imported > 0 || r.status == 0))
-        out_number(&r.out, r.imported);
+        print_number(&r);
 
     hash_map_release(&r.formats);
     import_free(r.import);

@@ -1,7 +1,6 @@
 /* hist-sessions - list sessions, the last used first. */
 #include <stdint.h>
 
-#include "chathist/base/path.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/brief.h"
 #include "chathist/cli/choose.h"
@@ -46,13 +45,14 @@ static const struct opt options[] = {
 static const struct program program = {"hist-sessions", "list sessions, the last used first", "",
                                        OPT_FLAG, options};
 
-/* Sets the name of a history, or if `brief`, the last part of it. */
-static void set_shown_name(struct buf *name, const struct history *h, bool brief)
+/* Sets the name of the history of that number, or if `brief`, the end that tells it from others. */
+static void set_shown_name(struct buf *name, const struct histories *l, size_t number, bool brief)
 {
     buf_clear(name);
-    history_name_add(name, h);
     if (brief)
-        buf_consume(name, (size_t)(path_base(buf_c(name)) - buf_c(name)));
+        history_name_add_end(name, l->at, l->count, number);
+    else
+        history_name_add(name, &l->at[number]);
 }
 
 static void widen(size_t *width, const struct buf *text)
@@ -74,16 +74,16 @@ static struct list_form choose_columns(const struct out *out, const struct choic
 
     *brief = false;
     for (size_t i = 0; out->terminal && i < rows->count && i < limit; i++) {
-        const struct history *h = &c->histories.at[rows->at[i].history];
+        size_t number = rows->at[i].history;
 
         buf_clear(&text);
         list_add_id(&text, rows->at[i].session->id);
         widen(&form.id_width, &text);
         if (!choose_many(c))
             continue;
-        set_shown_name(&text, h, false);
+        set_shown_name(&text, &c->histories, number, false);
         widen(&form.name_width, &text);
-        set_shown_name(&text, h, true);
+        set_shown_name(&text, &c->histories, number, true);
         widen(&last, &text);
     }
     buf_release(&text);
@@ -145,7 +145,7 @@ static void print_rows(struct out *out, const struct choice *c, const struct ses
         const struct history *h = &c->histories.at[rows->at[i].history];
 
         if (choose_many(c)) {
-            set_shown_name(&name, h, names_brief);
+            set_shown_name(&name, &c->histories, rows->at[i].history, names_brief);
             form.history = h->path;
             form.name = buf_c(&name);
         }

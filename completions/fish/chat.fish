@@ -207,6 +207,11 @@ function __chathist_options -a name
             case text number
                 set -a spec -x
         end
+        # The operand that is a choice comes first; after one of them comes a provider.
+        if test -z "$fields[2]" -a "$fields[3]" = choice
+            set -a spec -n "not __fish_seen_subcommand_from "(string replace -a '|' ' ' -- $fields[4])
+            complete -c $name -n '__fish_seen_subcommand_from key' -x -k -a '(__chathist_providers)'
+        end
         # Operands have no name, and may be nothing.
         test -n "$fields[2]" -o "$fields[3]" = session -o "$fields[3]" = file -o "$fields[3]" = choice -o "$fields[3]" = word; and complete $spec
     end

@@ -341,20 +341,30 @@ static void begin_list_row(struct browse_lines *l, int64_t time, size_t history,
 }
 
 /* Adds the name of the history if the rows have it, or as many of the last parts of the path as
- * fit. */
+ * fit, but those that no other history has, of which the beginning is shown. */
 static void add_history(struct browse_lines *l, size_t history, const struct browse_rows *how)
 {
     struct buf name = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE), end = BUF_INIT(BUF_LINE);
-    size_t columns = how->columns / PLACE_PART;
+    size_t columns = how->columns / PLACE_PART, least;
     struct str rest;
 
     if (!how->places)
         return;
+    history_name_add_end(&name, how->places, how->places_count, history);
+    vis_add_line(&text, buf_str(&name), true);
+    least = text.len;
+    buf_clear(&name);
+    buf_clear(&text);
     history_name_add(&name, &how->places[history]);
     vis_add_line(&text, buf_str(&name), true);
     rest = buf_str(&text);
-    while (wide_columns(rest) > columns && memchr(rest.p, '/', rest.n))
+    while (wide_columns(rest) > columns && rest.n > least)
         (void)str_cut(&rest, '/');
+    buf_clear(&name);
+    if (wide_columns(rest) > columns && memchr(rest.p, '/', rest.n)) {
+        wide_add_fitted(&name, rest, columns);
+        rest = buf_str(&name);
+    }
     wide_add_end(&end, rest, columns);
     buf_add_byte(&end, ' ');
     browse_lines_put(l, buf_str(&end), BROWSE_TOOL);

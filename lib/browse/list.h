@@ -82,6 +82,7 @@ struct browse_rows {
     size_t columns;
     int64_t now;                      /* in microseconds since 1970 */
     const struct history *places;     /* the name of its history is in each row; NULL: it is not */
+    size_t places_count;
     const struct browse_marks *marks; /* may be NULL */
 };
 

@@ -633,6 +633,7 @@ static void draw_list(const struct browse_view *v, const struct browse *b, struc
     struct browse_rows how = {.columns = r.columns,
                               .now = time_now(),
                               .places = b->all ? b->places : NULL,
+                              .places_count = b->histories,
                               .marks = &b->marks};
     struct browse_lines lines = {0};
     struct buf advice = BUF_INIT(BUF_LINE);

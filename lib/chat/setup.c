@@ -412,7 +412,7 @@ static void offer_import(struct dialogue *d, const char *self)
     char *argv[] = {import, scan, NULL};
     struct err e = ERR_INIT;
 
-    ask_line(d, "Copy the conversations of other programs into your history? [y/N] ", false);
+    ask_line(d, "Copy what was said here to other programs, as Claude Code? [y/N] ", false);
     if (confirm_letter(&d->line) == 'y' && process_run(argv, -1, &e) < 0)
         warn_err(&e);
     err_release(&e);
@@ -451,7 +451,7 @@ void setup_run(const struct config *c, const char *self)
     if (p)
         ask_model(&d, p, self);
     offer_import(&d, self);
-    say(&d, "\nTry: chat hello\n");
+    say(&d, p ? "\nTry: " PROGRAM_PREFIX "chat hello\n" : "\nNo service was chosen.\n");
     interrupt_end();
     close(d.tty);
     secret_buf_release(&d.line);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "chathist/base/path.h"
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/system.h"
@@ -132,6 +133,37 @@ void history_name_add(struct buf *out, const struct history *h)
         name = (struct str){name.p + home.n, name.n - home.n};
     }
     buf_add_str(out, name);
+}
+
+/* Returns whether the name of another history ends with the same parts of a path. */
+static bool is_shared(struct str end, const struct history *all, size_t count, size_t number)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    bool shared = false;
+
+    for (size_t i = 0; i < count && !shared; i++) {
+        buf_clear(&name);
+        history_name_add(&name, &all[i]);
+        shared = i != number && str_ends(buf_str(&name), end) &&
+                 (name.len == end.n || name.data[name.len - end.n - 1] == '/');
+    }
+    buf_release(&name);
+    return shared;
+}
+
+void history_name_add_end(struct buf *out, const struct history *all, size_t count, size_t number)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    struct str end;
+
+    history_name_add(&name, &all[number]);
+    end = str_of(path_base(buf_c(&name)));
+    while (end.n < name.len && is_shared(end, all, count, number))
+        do
+            end = (struct str){end.p - 1, end.n + 1};
+        while (end.n < name.len && end.p[-1] != '/');
+    buf_add_str(out, end);
+    buf_release(&name);
 }
 
 void histories_restrict(struct histories *l, const char *text)

@@ -269,6 +269,15 @@ struct import *import_places_choose(void *arg, struct str session, struct str cw
     return said.stored ? import_in(p, p->at[said.place]) : NULL;
 }
 
+size_t import_places_elsewhere(const struct import_places *p)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < p->sessions.count; i++)
+        count += !p->chosen[i].stored && p->chosen[i].place != NONE;
+    return count;
+}
+
 /* ---- the cache ---- */
 
 struct import_stored import_places_stored(const struct import_places *p, size_t number)

@@ -210,14 +210,17 @@ void model_window_load(const struct provider *p, const struct ask *ask, bool who
         w->loaded = 0;
 }
 
-/* Returns whether a probe has found its server. */
+/* Returns whether a probe has found its server. llama.cpp answers with HTTP 503 while it loads the
+ * model (tools/server/README.md there). */
 static bool has_found(const struct fetch *f, const struct provider *p)
 {
     struct str value;
 
-    return http_state(f->transfer) == 0 && f->head.status == 200 &&
-           json_check(buf_str(&f->body), &value, NULL) &&
-           json_type(json_get(value, p->probe.list)) == JSON_ARRAY;
+    if (http_state(f->transfer) != 0 || !json_check(buf_str(&f->body), &value, NULL))
+        return false;
+    if (f->head.status == 503)
+        return json_is_text(json_get(json_get(value, "error"), "type"), "unavailable_error");
+    return f->head.status == 200 && json_type(json_get(value, p->probe.list)) == JSON_ARRAY;
 }
 
 void models_probe(struct model_probe *probes, size_t count)

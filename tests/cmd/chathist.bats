@@ -276,6 +276,10 @@ END
     grep -qx 'model = far:big' "$config"
     # An empty answer leaves everything as it is.
     cp "$config" before
+    run_expect 0 on_tty --wait 'Number or name' --type 'far\n' --wait 'number or name' --type '\n' --wait 'other programs' --type '\n' --wait 'Try: .*chat hello' chathist setup
+    cp before "$config"
+    rm "$HOME/.config/chathist/keys/far"
+    run_expect 0 on_tty --wait 'Number or name' --type '\n' --wait 'other programs' --type '\n' --wait 'No service was chosen' chathist setup
     run_expect 130 on_tty --wait 'Number or name' --type '\x03' chathist setup
     run_expect 130 on_tty --wait 'Number or name' --type '\x04' chathist setup
     same configuration before "$config"

@@ -1182,6 +1182,20 @@ locked() {
     ended 130
 }
 
+@test "hist-browse: in a narrow list, repositories of one name differ" {
+    for place in src/gateway old/gateway alone; do
+        mkdir -p "${place%/*}"
+        make_repo "$place"
+        (cd "$place" && unset CHAT_HISTORY && hist-append -q -r user "said in $place" >/dev/null)
+    done
+    unset CHAT_HISTORY
+    terminal
+    type_lines 'cd alone'
+    browse
+    keys C-s
+    screen_has 'src/gat… said in' 'old/gat… said in'
+}
+
 @test "hist-browse: other histories" {
     make_repo one
     make_repo two

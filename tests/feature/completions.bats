@@ -108,8 +108,16 @@ options() {
 }
 
 @test "completions: the command of chathist" {
-    for shell in "${SHELLS[@]}"; do completed "$shell" 'chathist in' 'chathist info '; done
+    for shell in "${SHELLS[@]}"; do
+        completed "$shell" 'chathist in' 'chathist info '
+        completed "$shell" 'chathist key deep' 'chathist key deepseek '
+        completed "$shell" 'chathist models in' 'chathist models in'
+    done
     need fish
+    in_fish 'chathist models in'
+    stdout_empty
+    in_fish 'chathist key deep'
+    stdout_is deepseek
     in_fish 'chathist in'
     stdout_is info
 }

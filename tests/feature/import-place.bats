@@ -39,6 +39,25 @@ said() {
     [[ -z $(find theirs mine taken -name 'history*') ]]
 }
 
+@test "import: on a terminal the number has a name, and sessions of other places are told" {
+    cd mine || return 1
+    make_repo "$HOME/other"
+    for i in 1 2; do said "here-$i" "$PWD"; said "there-$i" "$HOME/other"; done
+    run_expect 0 on_tty --raw hist-import --scan
+    stdout_is '2 new messages
+hist-import: 2 sessions were held elsewhere: --scan --all stores them there'
+    run_expect 0 on_tty --raw hist-import --scan --all
+    stdout_is '2 new messages'
+    said there-3 "$HOME/other"
+    said here-3 "$PWD"
+    run_expect 0 on_tty --raw --fds 012 hist-import --scan -q
+    stdout_is '1 new message'
+    said there-4 "$HOME/other"
+    run_expect 0 hist-import --scan
+    stdout_is 0
+    stderr_empty
+}
+
 @test "import: a terminal is told once of conversations that belong to this repository" {
     local told='(1 message of|conversations with) claude-code, which erases them after 30 days, belong to this repository: hist-import --scan brings them here'
 

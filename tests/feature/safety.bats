@@ -343,14 +343,17 @@ cat_server() {
 import http.server, os, socketserver, sys
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    def answer(self, body):
-        self.send_response(200)
+    def answer(self, body, status=200):
+        self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
     def do_GET(self):
-        self.answer(b'{"data":[{"id":"m"}]}')
+        if "LOADING" in os.environ:
+            self.answer(b'{"error":{"message":"Loading model","type":"unavailable_error","code":503}}', 503)
+        else:
+            self.answer(b'{"data":[{"id":"m"}]}')
 
     def do_POST(self):
         print("asked", flush=True)
@@ -390,6 +393,16 @@ beside_server() {
         FOUND_PORT=${found#*:} run_expect 2 beside_server 65534 chat -N --no-stream hello
         stderr_has "chat: not using the ${found%:*} server at 127.0.0.1:${found#*:}: it belongs to user nobody"
     done
+}
+
+@test "found: llama.cpp while it loads a model" {
+    [[ $EUID -eq 0 ]] || skip 'only root can become another user'
+    unshare -n ip link set lo up 2>/dev/null || skip 'there are no network name spaces'
+    use_history
+    LOADING=1 run_expect 5 beside_server 0 chat -N --no-stream hello
+    stdout_empty
+    stderr_is "chat: using llamacpp at 127.0.0.1:8080
+chat: HTTP 503: Loading model"
 }
 
 @test "found: a server of another user is not used unless it is named" {

@@ -41,6 +41,10 @@ struct str history_place(const struct history *h);
  * as `~`. The caller makes control characters visible where it prints the name. */
 void history_name_add(struct buf *out, const struct history *h);
 
+/* Adds the last part of the name of all[number], with as many parts before it as tell it from the
+ * other histories. */
+void history_name_add_end(struct buf *out, const struct history *all, size_t count, size_t number);
+
 /* If a history has no message yet, says on a terminal how many others of the user --all reads. */
 void histories_hint_others(const struct history *h, const struct config *c);
 

@@ -63,6 +63,8 @@ void import_places_begin(struct import_places *p);
 bool import_places_wants(const struct import_places *p, const struct import_said *said);
 /* Returns the number of a directory in `cwds` and `homes`. */
 size_t import_places_dir(struct import_places *p, struct str cwd);
+/* Returns how many of the sessions that were seen belong to other histories and are not wanted. */
+size_t import_places_elsewhere(const struct import_places *p);
 /* The file of a history after a scan. */
 struct import_stored {
     struct str path;           /* borrowed */

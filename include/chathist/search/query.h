@@ -50,9 +50,9 @@
 #include "chathist/history/message.h"
 #include "chathist/search/pattern.h"
 
-/* The language in two lines, for help; and an example for a box that is empty. */
+/* The language in two lines, for help, short enough for /help on 80 columns; and an example for a box that is empty. */
 #define QUERY_HELP_WORDS "words in any order, \"a phrase\", -without, /expression/"
-#define QUERY_HELP_FIELDS "since:7d before:2026-10-01 role:user file:main.c tool:bash model: title:"
+#define QUERY_HELP_FIELDS "since:7d role:user file:a.c tool:bash in:shop model: title:"
 #define QUERY_EXAMPLE "retry \"a phrase\" -word since:7d file:main.c"
 
 /* Returns the name of the field of that number, from 0, or NULL after the last one. */
