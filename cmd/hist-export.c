@@ -82,32 +82,21 @@ static void parse_job(struct choice *c, struct export_job *job, struct opt_parse
     }
 }
 
-static bool is_directory(const char *path)
+/* Finds out whether the output is a directory, and chooses the format. Ends the program for a name
+ * such as `report.pdf`, because no format has this suffix. */
+static void set_output(struct export_job *job)
 {
+    const char *name = job->output ? path_base(job->output) : "", *dot = strrchr(name, '.');
     struct stat st;
 
-    return str_ends(str_of(path), STR("/")) || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
-}
-
-/* Ends the program for a name such as `report.pdf`, because no format has this suffix. */
-static void check_ending(const char *path)
-{
-    const char *name = path_base(path);
-    const char *dot = strrchr(name, '.');
-
-    if (dot && dot > name)
-        die_usage("no format has the ending '%s': choose one with --format", dot);
-}
-
-static void settle_output(struct export_job *job)
-{
     if (job->output && !*job->output)
         die_usage("--output needs the name of a file or a directory");
-    job->directory = job->output && is_directory(job->output);
+    job->directory = job->output && (str_ends(str_of(job->output), STR("/")) ||
+                                     (stat(job->output, &st) == 0 && S_ISDIR(st.st_mode)));
     if (!job->format && job->output)
         job->format = export_format_of(job->output);
-    if (!job->format && job->output && !job->directory)
-        check_ending(job->output);
+    if (!job->format && !job->directory && dot && dot > name)
+        die_usage("no format has the ending '%s': choose one with --format", dot);
     if (!job->format)
         job->format = export_formats[0];
 }
@@ -141,7 +130,7 @@ static void complete_job(const struct choice *c, struct export_job *job)
         die_usage("--json is the same as -f jsonl: it cannot be combined with another format");
     if (json)
         job->format = export_format_named(STR("jsonl"));
-    settle_output(job);
+    set_output(job);
 
     if (job->all && named)
         die_usage("--all-sessions cannot be combined with a session");

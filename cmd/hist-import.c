@@ -245,14 +245,6 @@ static void move_earlier(struct run *r)
               moved == 1 ? "" : "s");
 }
 
-/* Returns a checksum of what decides which messages a file has. */
-static uint64_t cache_key(const struct run *r)
-{
-    uint64_t key = hash64(str_of(opt_version()), import_files_key(&r->files));
-
-    return key + r->options.subagents;
-}
-
 /* Opens the import: of a scan for several histories, else for the one of the choice. */
 static void open_import(struct run *r)
 {
@@ -271,8 +263,11 @@ static void open_import(struct run *r)
         import_places_open(&r->places);
         if (r->move)
             move_earlier(r);
+        /* The key is a checksum of what decides which messages a file has. */
         if (!r->move && !r->format && !r->options.again && !r->options.dry_run && !r->json)
-            r->cache = import_cache_load(&r->places, cache_key(r));
+            r->cache = import_cache_load(
+                &r->places,
+                hash64(str_of(opt_version()), import_files_key(&r->files)) + r->options.subagents);
         r->options.choose = import_places_choose;
         r->options.choose_arg = &r->places;
     }

@@ -328,14 +328,6 @@ static bool is_enclosed_letter(int32_t cp)
            (cp >= 0x1f150 && cp <= 0x1f169) || (cp >= 0x1f170 && cp <= 0x1f189);
 }
 
-/* Returns true for a format character (category Cf), and for a space (Zs) other than the blank. */
-static bool is_format_or_space(int32_t cp)
-{
-    utf8proc_category_t category = utf8proc_category(cp);
-
-    return category == UTF8PROC_CATEGORY_CF || (category == UTF8PROC_CATEGORY_ZS && cp != ' ');
-}
-
 static void add_normalized(struct buf *out, struct str s, utf8proc_option_t form)
 {
     utf8proc_uint8_t *text = NULL;
@@ -579,7 +571,10 @@ bool vis_unsafe(int32_t cp)
 
 bool vis_hidden(int32_t cp)
 {
-    return vis_unsafe(cp) || (cp >= 0xfe00 && cp <= 0xfe0f) || is_format_or_space(cp);
+    utf8proc_category_t category = utf8proc_category(cp);
+
+    return vis_unsafe(cp) || (cp >= 0xfe00 && cp <= 0xfe0f) || category == UTF8PROC_CATEGORY_CF ||
+           (category == UTF8PROC_CATEGORY_ZS && cp != ' ');
 }
 
 static void add_escape(struct buf *out, int32_t cp)

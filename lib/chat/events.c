@@ -417,11 +417,6 @@ void events_call_line(struct events *ev, const struct tool_job *job, bool seen)
     buf_release(&line);
 }
 
-static size_t count_lines(struct str text)
-{
-    return str_count(text, '\n') + (text.n > 0 && text.p[text.n - 1] != '\n');
-}
-
 void events_result(struct events *ev, const struct tool_job *job)
 {
     struct buf b = BUF_INIT(8 * BUF_LINE), line = BUF_INIT(BUF_LINE);
@@ -436,7 +431,8 @@ void events_result(struct events *ev, const struct tool_job *job)
         end_event(ev, &b);
     }
     if (!ev->quiet) {
-        size_t lines = count_lines(buf_str(&job->result));
+        struct str result = buf_str(&job->result);
+        size_t lines = str_count(result, '\n') + (result.n > 0 && !str_ends(result, STR("\n")));
 
         buf_addf(&line, "tool_result %s ", buf_c(&job->call->name));
         if (ev->reasoning.terminal && lines > 1)

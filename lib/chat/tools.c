@@ -43,21 +43,19 @@ char **clean_env(const char *const *secrets)
     return env;
 }
 
-static void remove_with(char **env, struct str secret)
-{
-    char **kept = env;
-
-    for (; secret.n > 0 && *env; env++)
-        if (!str_find(str_of(*env), secret))
-            *kept++ = *env;
-    if (secret.n > 0)
-        *kept = NULL;
-}
-
 void clean_env_more(char **env, const char *const *secrets)
 {
-    for (; secrets && *secrets; secrets++)
-        remove_with(env, secret_of(*secrets));
+    for (; secrets && *secrets; secrets++) {
+        struct str secret = secret_of(*secrets);
+        size_t kept = 0;
+
+        if (secret.n == 0)
+            continue;
+        for (size_t i = 0; env[i]; i++)
+            if (!str_find(str_of(env[i]), secret))
+                env[kept++] = env[i];
+        env[kept] = NULL;
+    }
 }
 
 /* ---- which tools ---- */

@@ -1072,15 +1072,6 @@ static void search_once(struct search_run *r)
     }
 }
 
-/* Searches again, for the sessions that hold all texts but one. */
-static void run_nearly(struct search_run *r)
-{
-    r->may_lack = 1;
-    run_in_session(r);
-    if (r->count > 0 && !r->choice.common.quiet)
-        warnf("no session has all of the texts; these have all but one");
-}
-
 static void search_all(struct search_run *r)
 {
     struct buf said = BUF_INIT(BUF_LINE);
@@ -1094,8 +1085,12 @@ static void search_all(struct search_run *r)
         search_once(r);
         r->sessions_hold = r->count == 0 && sessions_hold(r);
     }
-    if (r->nearly && r->count == 0 && r->wanted_count > 1 && !r->failed)
-        run_nearly(r);
+    if (r->nearly && r->count == 0 && r->wanted_count > 1 && !r->failed) {
+        r->may_lack = 1;
+        run_in_session(r);
+        if (r->count > 0 && !r->choice.common.quiet)
+            warnf("no session has all of the texts; these have all but one");
+    }
     if (said.len > 0 && r->count > 0)
         warnf("%s", buf_c(&said));
     buf_release(&said);

@@ -29,18 +29,15 @@ static void show_time(struct out *o, struct str timestamp)
     buf_release(&text);
 }
 
-static enum style message_style(enum role role)
-{
-    return role == ROLE_USER ? STYLE_USER : role == ROLE_TOOL ? STYLE_TOOL : STYLE_ASSISTANT;
-}
-
 /* Prints `[role] time`, the text, its calls and sources, why it is incomplete, and a blank line. */
 static void show_message(struct out *o, const struct show *s, const struct message *m)
 {
     struct buf scratch = BUF_INIT(BUF_LINE), details = BUF_INIT(SIZE_MAX);
     struct str content = message_content(m, &scratch);
 
-    out_style(o, message_style(m->role));
+    out_style(o, m->role == ROLE_USER   ? STYLE_USER
+                 : m->role == ROLE_TOOL ? STYLE_TOOL
+                                        : STYLE_ASSISTANT);
     out_byte(o, '[');
     vis_add_line(&details, m->role_text, o->terminal);
     out_raw(o, buf_str(&details));

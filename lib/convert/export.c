@@ -113,15 +113,6 @@ static void add_title_line(struct buf *out, const struct message *at, size_t cou
     buf_release(&line);
 }
 
-static struct str newest_model(const struct message *at, size_t count, struct buf *scratch)
-{
-    struct str model = STR_NONE;
-
-    while (count > 0 && model.n == 0)
-        model = message_text(&at[--count], FIELD_MODEL, scratch);
-    return model;
-}
-
 /* Adds the title that the session was given. */
 static void add_given_title(struct buf *out, const struct export *x, const struct message *at,
                             size_t count)
@@ -151,7 +142,8 @@ int export_session(struct export *x, const struct message *at, size_t count, str
         s.id = at[0].session_id;
         s.created_at = at[0].timestamp;
         s.last_used = at[count - 1].timestamp;
-        s.model = newest_model(at, count, &model);
+        for (size_t i = count; i > 0 && s.model.n == 0; i--)
+            s.model = message_text(&at[i - 1], FIELD_MODEL, &model);
     }
     if (x->format->session)
         x->format->session(x, &s);

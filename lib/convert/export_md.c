@@ -156,24 +156,21 @@ static void add_text_line(struct content *c, struct str line, struct buf *out)
     }
 }
 
-static bool begins_word(char c)
-{
-    return ascii_is_letter(c) || ascii_is_digit(c) || (unsigned char)c >= 0x80;
-}
-
 /* Appends the next lines that begin with a word, as add_text_line would. Not for HTML, which such
  * a line can end, nor for text with CR. */
 static void add_plain_lines(struct content *c, struct buf *out)
 {
+    const char *p = c->rest.p;
     size_t n = 0;
 
-    while (n < c->rest.n && begins_word(c->rest.p[n])) {
-        const char *newline = memchr(c->rest.p + n, '\n', c->rest.n - n);
+    while (n < c->rest.n &&
+           (ascii_is_letter(p[n]) || ascii_is_digit(p[n]) || (unsigned char)p[n] >= 0x80)) {
+        const char *newline = memchr(p + n, '\n', c->rest.n - n);
 
-        n = newline ? (size_t)(newline + 1 - c->rest.p) : c->rest.n;
+        n = newline ? (size_t)(newline + 1 - p) : c->rest.n;
         c->paragraph = !c->fence;
     }
-    buf_add(out, c->rest.p, n);
+    buf_add(out, p, n);
     c->rest = str_skip(c->rest, n);
 }
 

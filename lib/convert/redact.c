@@ -931,23 +931,17 @@ static void add_leaf(struct redactor *r, struct view *v, struct str token, int d
     v->leaves[v->leaf_n++] = leaf;
 }
 
-/* Returns the length of the JSON string at the start of s, with its quotes. */
-static size_t string_length(struct str s)
-{
-    size_t n = 1;
-
-    while (s.p[n] != '"')
-        n += s.p[n] == '\\' ? 2 : 1;
-    return n + 1;
-}
-
-/* Returns the length of the token at the start of s, which is a string, a number or a word. */
+/* Returns the length of the token at the start of s: a JSON string with its quotes, a number or a
+ * word. */
 static size_t leaf_length(struct str s)
 {
     size_t n = 0;
 
-    if (*s.p == '"')
-        return string_length(s);
+    if (*s.p == '"') {
+        for (n = 1; s.p[n] != '"'; n++)
+            n += s.p[n] == '\\';
+        return n + 1;
+    }
     while (n < s.n && !strchr(",]} \t\r\n", s.p[n]))
         n++;
     return n;

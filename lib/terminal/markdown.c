@@ -180,18 +180,13 @@ static bool is_mark(const struct markdown *m, char c)
     return c == '`' || c == '*' || c == '_' || c == '~';
 }
 
-/* The first word after the fence names the language. */
-static void choose_language(struct markdown *m)
+static void end_source_line(struct markdown *m)
 {
     struct str info = {m->name, m->name_len};
 
-    m->highlight = (struct highlight){.language = language_find(str_word(&info))};
-}
-
-static void end_source_line(struct markdown *m)
-{
+    /* The first word after the fence names the language. */
     if (m->info)
-        choose_language(m);
+        m->highlight = (struct highlight){.language = language_find(str_word(&info))};
     if (m->closing)
         m->fence = 0;
     m->code = m->indent = 0;

@@ -320,21 +320,6 @@ static void add_to_word(struct markdown_layout *l, unsigned styles, struct str c
         place_word(l);
 }
 
-/* Lines of code are not wrapped, except on a screen of cells. */
-static void add_code(struct markdown_layout *l, unsigned styles, struct str c, int32_t cp,
-                     size_t at)
-{
-    hold(&l->held, styles, c, at);
-    l->column += columns_of_char(cp);
-}
-
-/* Prints code that is held. */
-static void place_code(struct markdown_layout *l)
-{
-    print_styled(l, &l->held, 0, l->held.bytes.len, 0);
-    forget_word(l);
-}
-
 /* The blanks at the end of a line are printed if they do not begin another one. */
 static void end_row(struct markdown_layout *l, size_t at)
 {
@@ -357,8 +342,10 @@ static void add_shown(struct markdown_layout *l, unsigned styles, struct str c, 
     if (!l->measured)
         l->width = l->columns(l->arg);
     l->measured = true;
+    /* Lines of code are not wrapped, except on a screen of cells. */
     if (styles & MARKDOWN_BLOCK && !l->cells) {
-        add_code(l, styles, c, cp, at);
+        hold(&l->held, styles, c, at);
+        l->column += columns_of_char(cp);
         return;
     }
     if (!l->plain && !(styles & MARKDOWN_BLOCK))
@@ -438,8 +425,10 @@ static void add_styled(void *arg, unsigned styles, struct str text)
     l->part_styles = styles;
     text = str_skip(text, text.n - add_characters(l, styles, text, false));
     buf_add_str(&l->part, text);
-    if (styles & MARKDOWN_BLOCK && !l->cells)
-        place_code(l);
+    if (styles & MARKDOWN_BLOCK && !l->cells) {
+        print_styled(l, &l->held, 0, l->held.bytes.len, 0);
+        forget_word(l);
+    }
     buf_release(&whole);
 }
 
