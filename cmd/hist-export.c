@@ -101,8 +101,8 @@ static void set_output(struct export_job *job)
         job->format = export_formats[0];
 }
 
-/* Checks the options that go with --all. */
-static void settle_histories(const struct choice *c, struct export_job *job)
+/* Completes the options that go with --all, or ends the program. */
+static void complete_all(const struct choice *c, struct export_job *job)
 {
     if (c->names.count > 0 || job->messages || c->common.history)
         die_usage("--all cannot be combined with a session, --history or --messages");
@@ -149,7 +149,7 @@ static void complete_job(const struct choice *c, struct export_job *job)
         die_usage("a file of format %s cannot grow: give --incremental a directory for --output",
                   job->format->name);
     if (c->all)
-        settle_histories(c, job);
+        complete_all(c, job);
     if (!named && (job->state || restricted || job->directory))
         job->all = true;
     job->restricted = restricted;

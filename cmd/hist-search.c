@@ -26,7 +26,7 @@ enum {
     KEY_REVERSE
 };
 
-/* In the order of the array in take_parts. */
+/* In the order of the array in read_parts. */
 #define PARTS "content|tools|files|title|model|id"
 
 #define SORT_KEYS "newest|best"
@@ -128,8 +128,8 @@ static void set_search_flag(struct search_run *r, int key)
         set_what(r, SEARCH_COUNT);
 }
 
-/* Takes names of parts that are separated by commas. */
-static void take_parts(struct search_run *r, const char *names)
+/* Reads names of parts that are separated by commas. */
+static void read_parts(struct search_run *r, const char *names)
 {
     static const enum search_in parts[] = {SEARCH_CONTENT, SEARCH_TOOLS, SEARCH_FILES,
                                            SEARCH_TITLE,   SEARCH_MODEL, SEARCH_ID};
@@ -156,7 +156,7 @@ static void read_option(struct search_run *r, size_t *around, int key, char *val
         r->like = value;
         break;
     case KEY_IN:
-        take_parts(r, value);
+        read_parts(r, value);
         break;
     case KEY_FILE:
         filter_add(&r->choice.filter.files, str_of(value));

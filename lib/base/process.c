@@ -33,7 +33,7 @@ static bool is_separator(char c)
 }
 
 /* Takes the character after a backslash. Returns false at the end of the text. */
-static bool take_escaped(struct str *rest, bool quoted, struct buf *word)
+static bool read_escaped(struct str *rest, bool quoted, struct buf *word)
 {
     char c;
 
@@ -49,7 +49,7 @@ static bool take_escaped(struct str *rest, bool quoted, struct buf *word)
 }
 
 /* Takes the text after an opening quote. Returns false if the closing quote is missing. */
-static bool take_quoted(struct str *rest, char quote, struct buf *word)
+static bool read_quoted(struct str *rest, char quote, struct buf *word)
 {
     while (rest->n > 0) {
         char c = rest->p[0];
@@ -59,7 +59,7 @@ static bool take_quoted(struct str *rest, char quote, struct buf *word)
             return true;
         if (c != '\\' || quote == '\'')
             buf_add_byte(word, c);
-        else if (!take_escaped(rest, true, word))
+        else if (!read_escaped(rest, true, word))
             return false;
     }
     return false;
@@ -75,9 +75,9 @@ static int read_word(struct words *w, struct str *rest, struct err *e)
         char c = rest->p[0];
 
         *rest = str_skip(*rest, 1);
-        if (c == '\\' && !take_escaped(rest, false, &word))
+        if (c == '\\' && !read_escaped(rest, false, &word))
             wrong = "a backslash ends it";
-        else if ((c == '\'' || c == '"') && !take_quoted(rest, c, &word))
+        else if ((c == '\'' || c == '"') && !read_quoted(rest, c, &word))
             wrong = "a quote is not closed";
         else if (c != '\\' && c != '\'' && c != '"')
             buf_add_byte(&word, c);

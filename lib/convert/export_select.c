@@ -311,8 +311,8 @@ static int begin_part(void *ctx, size_t slot, struct err *e)
     return scan_split(&p->select->scan, &p->next, p->select->piece_size, &p->at[slot].scan, e);
 }
 
-static void note_place(struct piece *piece, const struct message *m, const struct line *l,
-                       bool hashed)
+static void add_piece_line(struct piece *piece, const struct message *m, const struct line *l,
+                           bool hashed)
 {
     const struct piece_line *last = piece->count > 0 ? &piece->lines[piece->count - 1] : NULL;
     struct piece_line line = {.at = l->at, .n = l->text.n, .id_n = m->session_id.n};
@@ -329,7 +329,7 @@ static void note_place(struct piece *piece, const struct message *m, const struc
     piece->lines[piece->count++] = line;
 }
 
-static int note_lines(void *ctx, size_t slot, size_t thread, struct err *e)
+static int collect_lines(void *ctx, size_t slot, size_t thread, struct err *e)
 {
     struct pieces *p = ctx;
     struct piece *piece = &p->at[slot];
@@ -343,7 +343,7 @@ static int note_lines(void *ctx, size_t slot, size_t thread, struct err *e)
     while ((result = scan_message(&piece->scan, &m, &l, e)) > 0)
         /* A line without an end may still be written: a state leaves it to the next run. */
         if (l.terminated || !p->select->path)
-            note_place(piece, &m, &l, l.at >= p->new_from);
+            add_piece_line(piece, &m, &l, l.at >= p->new_from);
     piece->bad_lines = piece->scan.bad;
     scan_close(&piece->scan);
     message_release(&m);
@@ -426,7 +426,7 @@ static int load_lines(struct selection *s, bool whole, task_report *work, struct
                                                    .alone = s->scan.size - p->next <= s->piece_size,
                                                    .ctx = p,
                                                    .begin = begin_part,
-                                                   .work = note_lines,
+                                                   .work = collect_lines,
                                                    .join = join_lines},
                          e);
     for (size_t i = 0; i < THREAD_POOL_SLOTS; i++) {

@@ -39,7 +39,7 @@ static void nap(struct patience *p, int ms)
         p->deadline = soon;
 }
 
-static int take_lock(int fd, const char *path, struct patience *p, struct err *e)
+static int acquire_lock(int fd, const char *path, struct patience *p, struct err *e)
 {
     int ms = 1;
 
@@ -75,7 +75,7 @@ int append_lock(int fd, const char *path, struct append_wait *wait, struct err *
 {
     struct patience patience = begin_patience(wait);
 
-    return take_lock(fd, path, &patience, e) < 0 ? -1 : 0;
+    return acquire_lock(fd, path, &patience, e) < 0 ? -1 : 0;
 }
 
 static int open_locked(struct append *a, int dir, const char *path, int flags,
@@ -91,7 +91,7 @@ static int open_locked(struct append *a, int dir, const char *path, int flags,
         a->fd = file_open_regular_at(dir, path, O_RDWR | O_APPEND | flags, 0600, NULL, NULL, e);
         if (a->fd < 0)
             return -1;
-        if (take_lock(a->fd, path, &patience, e) < 0)
+        if (acquire_lock(a->fd, path, &patience, e) < 0)
             break;
         if (fstat(a->fd, &st) < 0) {
             err_sys(e, errno, "cannot open '%s'", path);

@@ -66,9 +66,9 @@ static void stdio_drop(struct mcp_server *s, struct buf *why)
     child_end(&l->child, LEAVING_MS);
 }
 
-/* Gives up a server of which `what` has ended. Waits for the process first, because its exit status
+/* Closes a server of which `what` has ended. Waits for the process first, because its exit status
  * and its last messages say more. */
-static void give_up_ended(struct mcp_server *s, const char *what)
+static void close_ended(struct mcp_server *s, const char *what)
 {
     struct link *l = s->link;
     int64_t until = time_ticks() + LEAVING_MS;
@@ -142,7 +142,7 @@ static bool read_available(struct mcp_server *s, size_t *total)
     }
     buf_release(&bytes);
     if (!more && l->child.out < 0)
-        give_up_ended(s, "output");
+        close_ended(s, "output");
     return more && !mcp_is_broken(s);
 }
 
@@ -165,7 +165,7 @@ static void stdio_step(struct mcp_server *s)
     /* A process that the server started may keep its output open. Everything that the server
      * itself wrote before it ended, or before it closed its input, has been read here. */
     if (ended || l->child.in < 0)
-        give_up_ended(s, "input");
+        close_ended(s, "input");
     else
         write_messages(s);
 }

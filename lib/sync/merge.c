@@ -600,7 +600,7 @@ static void begin_erasing(void *arg)
     m->erased = 0;
 }
 
-static void keep_unless_deleted(void *arg, struct rewrite *r, const struct line *l)
+static void copy_unless_deleted(void *arg, struct rewrite *r, const struct line *l)
 {
     struct merge *m = arg;
 
@@ -615,7 +615,7 @@ static void keep_unless_deleted(void *arg, struct rewrite *r, const struct line 
  * run. */
 static int catch_up(struct merge *m, struct err *e)
 {
-    struct rewriter by = {.arg = m, .begin = begin_erasing, .line = keep_unless_deleted};
+    struct rewriter by = {.arg = m, .begin = begin_erasing, .line = copy_unless_deleted};
 
     if (read_deletions(m, e) < 0 || refresh(m, e) < 0)
         return -1;
