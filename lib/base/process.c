@@ -32,7 +32,7 @@ static bool is_separator(char c)
     return c == ' ' || c == '\t' || c == '\n';
 }
 
-/* Takes the character after a backslash. Returns false at the end of the text. */
+/* Reads the character after a backslash. Returns false at the end of the text. */
 static bool read_escaped(struct str *rest, bool quoted, struct buf *word)
 {
     char c;
@@ -48,7 +48,7 @@ static bool read_escaped(struct str *rest, bool quoted, struct buf *word)
     return true;
 }
 
-/* Takes the text after an opening quote. Returns false if the closing quote is missing. */
+/* Reads the text after an opening quote. Returns false if the closing quote is missing. */
 static bool read_quoted(struct str *rest, char quote, struct buf *word)
 {
     while (rest->n > 0) {
