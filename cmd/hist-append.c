@@ -139,7 +139,7 @@ struct input {
     bool refused;  /* a line was skipped */
     bool too_long; /* the rest of the line is skipped, too */
     struct buf pending;
-    size_t number; /* of lines */
+    size_t number; /* the number of the last line */
     bool ended;
 };
 

@@ -28,7 +28,7 @@ static const struct program program = {"hist-check", "verify a history", "", OPT
 struct report {
     struct out out;
     bool json, quiet;
-    size_t limit;      /* of each kind */
+    size_t limit;      /* the most of each kind that are printed */
     size_t printed[2]; /* problems and warnings */
 };
 

@@ -43,7 +43,7 @@ struct run {
     struct choice choice;
     struct export_job job;
     struct export_stdout to; /* the sink of the job */
-    struct export_page page; /* of all histories, if there is one */
+    struct export_page page; /* the page of all histories, if there is one */
     bool has_page;
     const struct history *history;
     off_t page_size; /* the bytes of the histories whose lines it gets */

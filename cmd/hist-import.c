@@ -61,7 +61,7 @@ static const struct program program = {"hist-import",
 
 struct run {
     struct choice choice;
-    struct import_places places; /* of a scan, unless a history is named */
+    struct import_places places; /* the histories of a scan, unless one is named */
     struct import *import;
     struct import_files files;
     struct importers *importers;
@@ -72,11 +72,11 @@ struct run {
     struct import_options options;
     bool scan, all, move, hint, verbose, json, quiet, progress;
     bool placed;                /* `places` is used */
-    struct import_cache *cache; /* of what scans have read; NULL: it is not used */
+    struct import_cache *cache; /* what scans have read; NULL: it is not used */
     bool some;                  /* a file was read */
     uint64_t imported, bad;
     uint64_t done, size;     /* the bytes of the files that were read, and of all; 0: unknown */
-    struct hash_map formats; /* of the files with new messages */
+    struct hash_map formats; /* the formats of files with new messages */
     int status;
 };
 

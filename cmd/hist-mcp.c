@@ -90,7 +90,7 @@ static const char instructions[] =
 /* What the command line says. */
 struct service {
     const char *self;
-    const char *history; /* or NULL */
+    const char *history; /* may be NULL */
     const char *except;  /* a session that is not searched, or NULL */
     bool redact;
 };

@@ -62,7 +62,7 @@ static const struct program program = {"hist-sync", "keep histories on several m
 
 struct run {
     struct choice choice;
-    struct histories histories; /* of --all */
+    struct histories histories; /* the histories of --all */
     struct out out;
     const char *place, *name;
     const char *verb;  /* init, push or pull; NULL: push and pull */

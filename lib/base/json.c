@@ -960,7 +960,7 @@ void json_add_member_int(struct buf *out, const char *key, int64_t n)
 
 void json_add_compact(struct buf *out, struct str value)
 {
-    const char *p = value.p, *from = p; /* from: where the text that is not yet copied begins */
+    const char *p = value.p, *from = p; /* the text from `from` on is not copied yet */
     const char *end;
 
     if (value.n == 0)

@@ -437,7 +437,7 @@ struct reader {
     pid_t pid;
     const char *name;
     int from;      /* the end of the pipe that is read */
-    int to;        /* that of its standard input, or -1 */
+    int to;        /* the pipe to its standard input, or -1 */
     struct str in; /* what it has not been given yet */
     bool apart;    /* it leads a process group */
 };

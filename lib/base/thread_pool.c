@@ -19,7 +19,7 @@ struct thread_pool {
     pthread_mutex_t lock; /* over everything below, and while job.begin runs */
     pthread_cond_t changed;
     bool done[THREAD_POOL_AHEAD(
-        THREAD_POOL_MAX)]; /* which of the pieces under way are done, by number */
+        THREAD_POOL_MAX)]; /* the pieces under way that are done, by number */
     size_t begun, passed;  /* how many pieces; passed: were done with */
     bool open;             /* the caller has the piece after these */
     bool last;             /* no other piece begins */

@@ -21,7 +21,7 @@ struct mcp_config {
     char *name;           /* a valid name (mcp_server_name_valid) */
     struct words command; /* empty: `text` is a URL */
     char *text;           /* the command or the URL as the user wrote it */
-    char *cwd;            /* where it runs; NULL: in the working directory */
+    char *cwd;            /* its working directory; NULL: ours */
     bool no_instructions; /* `mcp.NAME.instructions = off` */
     struct words tools;   /* the names of those to offer, as the server knows them; none: all */
     bool own;             /* it is hist-mcp of these programs */

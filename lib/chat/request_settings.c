@@ -147,7 +147,7 @@ int request_limits_load(struct request_limits *l, const struct config *c, struct
     *l = (struct request_limits){
         .http = {.connect_ms = HTTP_CONNECT_MS,
                  .idle_ms = HTTP_IDLE_MS,
-                 .first_byte_ms = -1, /* not set */
+                 .first_byte_ms = -1, /* unset */
                  .cancel_fd = -1},
         .tool_ms = TOOL_TIMEOUT_MS,
         .retries = RETRY_TIMES,

@@ -23,7 +23,7 @@
 struct remembered {
     struct import_stamp stamp;
     size_t said, count;          /* in the list of all */
-    int64_t offset, number, sum; /* of the point, see import_point */
+    int64_t offset, number, sum; /* the point (import_point) */
     struct str state;
 };
 

@@ -260,7 +260,7 @@ static bool set_common(struct opt_parser *p, int key)
 
 /* Which options a mistyped long name could mean. */
 struct guess {
-    struct nearest nearest; /* without dashes and argument */
+    struct nearest nearest; /* the option's name, without dashes and argument */
     struct buf begun;       /* the names that begin with it, for a message */
     size_t count;           /* how many these are */
 };

@@ -13,7 +13,7 @@ enum { RED = 1, GREEN, YELLOW, BLUE, MAGENTA, CYAN, DEFAULT = -1 };
 static const struct {
     const char *role;
     const char *attributes; /* SGR, with a semicolon at the end */
-    short many[3], few[3];  /* by the background */
+    short many[3], few[3];  /* indexed by the background */
 } styles[STYLE_COUNT] = {
     [STYLE_BOLD] = {NULL, "1;", {DEFAULT, DEFAULT, DEFAULT}, {DEFAULT, DEFAULT, DEFAULT}},
     [STYLE_ITALIC] = {NULL, "3;", {DEFAULT, DEFAULT, DEFAULT}, {DEFAULT, DEFAULT, DEFAULT}},

@@ -21,7 +21,7 @@ struct offers {
     struct words *out;
     struct buf line;      /* the query up to its last term, and one for it */
     size_t head;          /* the length of the first part */
-    struct str typed;     /* of the name or the value */
+    struct str typed;     /* the typed beginning of the name or the value */
     struct hash_map seen; /* the values that were offered */
 };
 

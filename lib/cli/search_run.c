@@ -23,10 +23,10 @@ struct search_part {
     const struct history *history;
     struct query query;    /* a copy, prepared for this history */
     struct filter filter;  /* a copy, with the sessions of this history, */
-    struct hash_map named; /* whose ids are kept here */
+    struct hash_map named; /* sessions by id; it owns the ids */
     struct search search;
     bool open, searched;      /* the search is open, or was */
-    struct hash_map sessions; /* with a hit */
+    struct hash_map sessions; /* the sessions with a hit */
     struct hash_map without;  /* -L: those that were listed */
     uint64_t bad;             /* lines that are not valid messages: each search meets them again */
     struct search_learned *learned;

@@ -18,7 +18,7 @@
 /* The records to print. On a terminal the first one is the heading, and rows have bars. */
 struct report {
     struct buf text; /* a line for each, its fields separated by tabs */
-    double *bars;    /* for each line its part of the longest bar; 0: none */
+    double *bars;    /* lengths, as parts of the longest bar; 0: none */
     size_t count, cap;
 };
 

@@ -23,7 +23,7 @@
 struct work {
     struct buf *out;
     struct buf session;           /* its id for the agent */
-    struct buf cwd, branch, time; /* of the message */
+    struct buf cwd, branch, time; /* the message's */
     struct buf last;              /* Claude Code: the id of the record before */
     struct buf model;             /* Codex: the one that the file names last */
     int64_t spent[USAGE_KINDS];   /* Codex: in all answers */

@@ -20,7 +20,7 @@
 struct content {
     struct str rest;
     bool has_cr;
-    char fence; /* of the open code block; 0: no block is open */
+    char fence; /* the mark of the open code block; 0: none is open */
     size_t fence_n;
     const char *html_end; /* ends the open HTML block; NULL: no block is open */
     bool paragraph;       /* an underline would make the last line a heading */

@@ -416,7 +416,7 @@ struct piece {
     struct export text;
     uint64_t bad_lines;
     struct buf name; /* of a part of a page */
-    size_t number;   /* of the parts of its day, from 1 */
+    size_t number;   /* its number among the parts of its day, from 1 */
 };
 
 struct pieces {
@@ -424,8 +424,8 @@ struct pieces {
     struct export *to; /* NULL: a file for each session */
     struct scan scan;  /* of write_stream */
     struct piece at[THREAD_POOL_SLOTS];
-    size_t next;   /* in run.order */
-    size_t number; /* of the last part */
+    size_t next;   /* an index of run.order */
+    size_t number; /* the number of the last part */
     off_t next_line;
 };
 
@@ -822,7 +822,7 @@ static int to_directory(struct run *r, struct err *e)
 /* ---- the parts of a page of everything (export_page.h) ---- */
 
 struct begun {
-    int64_t day; /* of the first line, in days since 1970; LINE_OLDEST if it is unknown */
+    int64_t day; /* the day of the first line, in days since 1970; LINE_OLDEST: unknown */
     off_t first_line;
     size_t session;
 };

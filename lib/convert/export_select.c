@@ -288,7 +288,7 @@ struct piece {
         off_t at;
         size_t n;
         size_t id_at, id_n; /* the session: a part of `ids` */
-        uint64_t hash;      /* of a line that can be new for the state */
+        uint64_t hash;      /* the hash of a line that can be new for the state */
     } * lines;
     size_t count, cap;
     struct buf ids; /* consecutive equal ones are there once */
@@ -297,9 +297,9 @@ struct piece {
 
 struct pieces {
     struct selection *select;
-    bool whole;        /* also lines that are not new are noted */
+    bool whole;        /* lines that are not new are listed, too */
     task_report *work; /* NULL: none */
-    off_t next;        /* where the next piece begins */
+    off_t next;        /* the next piece begins here */
     off_t new_from;    /* no line before this place is new for the state */
     struct piece at[THREAD_POOL_SLOTS];
 };

@@ -738,14 +738,14 @@ struct nested {
 struct pair {
     size_t name, value; /* leaves */
     bool quoted;        /* false: the value has to look like a secret, too */
-    size_t at;          /* where the view has the value */
+    size_t at;          /* the offset of the value in the view */
 };
 
 /* An object or array that is open. Names are leaves. */
 struct level {
     bool object, at_key;
     size_t inherited;   /* the name of the object or array itself */
-    size_t key;         /* of the member that follows */
+    size_t key;         /* the offset of the next member's name */
     size_t name, value; /* the members that are called so; in an array the first two strings */
     size_t count;       /* of elements of an array */
     size_t last;        /* the element before, if it is a string */

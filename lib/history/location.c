@@ -59,7 +59,7 @@ struct git_dirs {
     int git, common;   /* descriptors; the same number in the main work tree */
     int tree;          /* the directory that holds `.git`; -1 when $GIT_DIR was used */
     char *git_path;    /* absolute, as are those below; for messages */
-    char *common_path; /* without links */
+    char *common_path; /* its path without links */
     char *tree_path;   /* NULL when $GIT_DIR was used */
     bool is_led;       /* `.git` is a file or a link */
     enum way {

@@ -20,10 +20,10 @@ struct move {
     const struct hash_map *sessions;
     struct message message;
     struct buf key, scratch;
-    struct hash_map erased;            /* from the other history: ids after their sessions */
-    struct hash_map left;              /* the same of lines that were moved from there */
+    struct hash_map erased; /* lines erased from the other history: ids after their sessions */
+    struct hash_map left;   /* the same of lines that were moved from there */
     struct hash_map left_ids, all_ids; /* the ids of `left`, and of both, without their sessions */
-    struct buf line;                   /* as the other history gets it */
+    struct buf line;                   /* the line as the other history gets it */
     struct hash_map lines;             /* hashes of these lines -> counts */
     /* Of equal lines: how many the other history had or has got, how many of these were met in the
      * present pass through this history, and how many are to be erased. */

@@ -25,8 +25,8 @@ struct price {
     bool exact;         /* it is `provider:model` and no pattern */
     char tier[16];      /* empty: the standard one */
     uint64_t above;     /* only for a larger input */
-    uint64_t of[KINDS]; /* of a million of the kind (base/amount), or UNPRICED */
-    size_t currency;    /* as in prices_currency */
+    uint64_t of[KINDS]; /* the price of a million of the kind (base/amount), or UNPRICED */
+    size_t currency;    /* a number of prices_currency */
 };
 
 /* ---- the file ---- */

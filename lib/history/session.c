@@ -62,7 +62,7 @@ int session_accept(struct history *h, struct str id, struct err *e)
 struct pointer {
     int fd;
     char text[POINTER_MOST];
-    struct str id, mark; /* in `text` */
+    struct str id, mark; /* both are in `text` */
     struct stat st;
 };
 

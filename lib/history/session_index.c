@@ -18,9 +18,9 @@
 #define PAYLOAD (INDEX_BLOCK - WORD)
 /* The words of the preamble. */
 struct preamble {
-    uint64_t magic, dev, ino, born; /* of the history, as are the next four */
+    uint64_t magic, dev, ino, born; /* `dev` to `samples` describe the history */
     uint64_t size, modified, changed, samples;
-    uint64_t salt, sum; /* of the words before it */
+    uint64_t salt, sum; /* a checksum of the words before it */
 };
 #define PREAMBLE_WORDS (sizeof(struct preamble) / WORD)
 /* "HISTIDXD": the last character is the version. */

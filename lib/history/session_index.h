@@ -62,8 +62,8 @@ enum index_part {
 struct index_header {
     uint64_t covered; /* the lines in the first `covered` bytes of the history are in the index */
     uint64_t bad;     /* how many of these lines are bad */
-    int64_t latest, ahead;        /* of the line_clock after these lines */
-    uint64_t at[INDEX_PARTS + 1]; /* where each part begins, and the last one ends */
+    int64_t latest, ahead;        /* the state of the line_clock after these lines */
+    uint64_t at[INDEX_PARTS + 1]; /* offsets: the parts begin here, and the last one ends */
 };
 
 struct session_index {
@@ -72,7 +72,7 @@ struct session_index {
     struct index_header header; /* all 0 without a usable file */
     /* private */
     const struct history *h;
-    struct stat st;     /* of the history */
+    struct stat st;     /* the state of the history's file */
     int fd;             /* the index, or -1 */
     uint64_t salt;      /* part of the checksums of the blocks */
     uint64_t blocks;    /* how many there are */
@@ -109,7 +109,7 @@ int session_index_times(struct session_index *x, struct time_blocks *to);
 struct session_lines {
     struct line_range *at; /* ascending; freed by the caller */
     size_t count;
-    uint64_t lines; /* in all of them */
+    uint64_t lines; /* the number of lines in all ranges */
 };
 /* Finds them in the file and the tail. A session without lines has no ranges. Returns 0 or -1. */
 int session_index_lines(struct session_index *x, struct str id, struct session_lines *lines);

@@ -287,7 +287,7 @@ struct reading {
     const struct table_read *r;
     struct session_table *table; /* gets all lines */
     struct scan scan;            /* the scan of all that is read */
-    off_t next;                  /* where the next piece begins */
+    off_t next;                  /* the next piece begins here */
     struct piece pieces[THREAD_POOL_SLOTS];
 };
 

@@ -77,8 +77,8 @@ static size_t row_place(struct stats_table *t, struct str key, int64_t day)
 /* The counts of one message. */
 struct facts {
     struct stats_count count;
-    size_t currency;        /* as in history/prices, */
-    struct stats_cost cost; /* with this; it has no answers unless costs are counted */
+    size_t currency;        /* a place of history/prices */
+    struct stats_cost cost; /* the cost in this currency; no answers unless costs are counted */
     size_t session;
     int64_t day;
     bool timed;

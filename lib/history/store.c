@@ -296,7 +296,7 @@ struct store_write {
     struct history *h;
     struct append a;
     struct partial_left left;
-    bool any; /* at least one line is written */
+    bool any; /* whether a line was written */
     int result;
     struct err e;
 

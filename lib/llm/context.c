@@ -242,7 +242,7 @@ size_t context_bytes(const struct context *c, size_t from, size_t end)
 /* The tool results that no call has. */
 struct results {
     struct hash_map first; /* id of the call -> the first one, or NONE */
-    size_t *next;          /* for each message the next one of the same id, or NONE */
+    size_t *next;          /* the next message of the same id, for each message, or NONE */
 };
 
 /* Moves the result of a call of `m` to `to`, or makes one that says why it is missing. */
@@ -511,8 +511,8 @@ void context_cut(struct context *c, size_t max_messages, size_t max_bytes)
 struct fit {
     struct context *c;
     size_t first; /* all before it are left out, but the essential ones */
-    size_t turn;  /* where the turn of the request begins */
-    size_t end;   /* after its last message */
+    size_t turn;  /* the turn of the request begins here */
+    size_t end;   /* it ends before this message */
     size_t bytes; /* the bytes of all that is not left out */
 };
 

@@ -69,12 +69,12 @@ struct http_transfer {
     size_t origin;     /* the length of host:port in it */
     size_t head_bytes; /* the length of all header lines so far */
     enum phase phase;
-    int64_t since;  /* when the current time limit began to run (time_ticks) */
+    int64_t since;  /* the current time limit began then (time_ticks) */
     size_t sent;    /* bytes of the request's body sent so far */
     long ending_ms; /* the most time for the rest of the response; 0: no such limit */
-    bool stopped;   /* by the sink, or because the head is too long; *e is set */
+    bool stopped;   /* the sink ended it, or the head is too long; *e is set */
     bool prepared;  /* before_send was called */
-    bool sending;   /* after before_send, until after_send */
+    bool sending;   /* set between before_send and after_send */
     int no_socket;  /* the errno of a socket() that failed, else 0 */
     char reason[CURL_ERROR_SIZE];
 };

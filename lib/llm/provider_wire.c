@@ -508,7 +508,7 @@ static void add_calls_as_text(struct buf *out, struct str calls)
 
 void wire_calls_to_text(const struct context *c, struct context *to)
 {
-    struct json_iter calls = json_iter(STR_NONE); /* whose results come next */
+    struct json_iter calls = json_iter(STR_NONE); /* the calls whose results come next */
     struct buf text = BUF_INIT(SIZE_MAX), name = BUF_INIT(BUF_LINE);
 
     for (size_t i = 0; i < c->count; i++) {

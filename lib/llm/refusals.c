@@ -260,7 +260,7 @@ struct reading {
     struct str reply;        /* the error as it came */
     struct str value, error; /* the same as JSON, and the object in it that describes the error */
     struct buf message;      /* the text of the error */
-    int64_t numbers[NUMBERS_MAX]; /* in that text */
+    int64_t numbers[NUMBERS_MAX]; /* the numbers in that text */
     size_t numbers_count;
     struct buf notice, typed; /* `typed` is the flag that set the refused field */
     unsigned has;             /* bits of enum has */
@@ -745,14 +745,14 @@ static const struct rule {
     const char *schema;
     unsigned has; /* bits of enum has, all of which the context must have */
     const char *const *about, *const *how;
-    const char *but;   /* and none of this */
-    const char *value; /* that is sent instead; NULL: none */
+    const char *but;   /* the text must have none of this */
+    const char *value; /* the value that is sent instead; NULL: none */
     bool sent;         /* only the value that was sent is */
     bool here;
     const char *notice;
     void (*learn)(struct reading *r); /* reads the error instead */
     bool any;   /* also if the conversation is too long, or the account cannot pay for the answer */
-    int status; /* also with this status */
+    int status; /* this status counts, too */
 } rules[] = {
     {.learn = learn_tools},
     {.learn = learn_tools_without_effort},

@@ -300,7 +300,7 @@ static bool check_ref(struct walk *w, const struct target *t, const cJSON *want)
 
 /* What the value of a keyword is. */
 enum form {
-    FORM_UNCHECKED, /* that nothing here looks at */
+    FORM_UNCHECKED, /* not checked here */
     FORM_ANY,
     FORM_NUMBER,
     FORM_REF,

@@ -13,9 +13,9 @@
 /* A message to the server. All pointers are borrowed for the call of `send`. */
 struct mcp_message {
     struct str json;             /* ends with a newline */
-    int64_t id;                  /* of a request; 0: a notification or an answer */
+    int64_t id;                  /* a request's id; 0: a notification or an answer */
     const char *method;          /* NULL: an answer */
-    const struct mcp_tool *tool; /* that a tools/call calls, otherwise NULL */
+    const struct mcp_tool *tool; /* the tool of a tools/call, otherwise NULL */
     struct str args;             /* its arguments, a JSON object */
 };
 

@@ -48,7 +48,7 @@ struct link {
     struct http_pool *pool;
     struct http_limits limits, notice_limits;
     struct buf session; /* Mcp-Session-Id; empty: none */
-    struct post *first; /* in the order in which they were sent */
+    struct post *first; /* a list in the order of sending */
 };
 
 enum post_kind {
@@ -72,12 +72,12 @@ struct post {
     struct http_sink sink;
     struct err e;
     struct http_transfer *transfer; /* NULL: it is not under way */
-    struct buf session;             /* with which it was sent */
+    struct buf session;             /* the session id that it was sent with */
     struct buf body;                /* the body of a response that is not a stream */
     struct sse sse;
-    struct buf last_id; /* of the stream that is to be resumed; empty: no stream is */
-    int64_t begin_at;   /* not earlier (time_ticks) */
-    int64_t begun;      /* when the transfer began (time_ticks) */
+    struct buf last_id; /* the last event of the stream to be resumed; empty: there is none */
+    int64_t begin_at;   /* the earliest time to begin (time_ticks) */
+    int64_t begun;      /* the transfer began then (time_ticks) */
     int64_t linger;     /* once it is answered: until when its stream may stay open */
     int resumes, redirects;
 };

@@ -7,8 +7,8 @@
 #include "repl/conversation.h"
 
 struct repl_command {
-    const char *name; /* without its slash; NULL ends the table */
-    const char *args; /* as help shows them; "" for no argument */
+    const char *name; /* the name without its slash; NULL ends the table */
+    const char *args; /* the arguments as help shows them; "": none */
     const char *help;
     /* `rest` is the argument without blanks around it. NULL: the row is the title of the group of
      * commands that follows. */

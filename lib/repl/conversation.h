@@ -29,7 +29,7 @@ struct repl {
     bool has_system;
     struct words files;       /* attached to the next prompt */
     struct words listed;      /* session ids of the last numbered list */
-    struct model_list models; /* of that provider's server, once they were requested */
+    struct model_list models; /* the models of that provider's server, once they were requested */
     const struct provider *models_of;
     int signal; /* the signal that ends the program; 0: none */
     bool leave;

@@ -100,7 +100,7 @@ struct looking {
     struct session_texts texts;
     bool open;            /* the query was read */
     bool more;            /* there are more hits than are listed */
-    struct filter filter; /* of the next search that is opened */
+    struct filter filter; /* the filter of the next search that is opened */
     const atomic_bool *cancel;
 };
 

@@ -93,7 +93,7 @@ struct copy {
     struct buf index; /* the text of its index */
     struct str run;   /* the run that wrote it */
     struct str body;  /* the lines after the first one */
-    int64_t written;  /* when the file of the index was last written, microseconds */
+    int64_t written;  /* time of the last change of the index file, microseconds */
     struct segments segments;
     struct segments strays; /* segments that the index does not name; see find_strays */
     size_t read;            /* segments that have been read, or are known */

@@ -78,7 +78,7 @@ struct merge {
     struct merge_options options;
     struct merge_count count;
     char *deleted_path; /* FILE.deleted */
-    char *cache_path;   /* where the digests are kept; NULL: none is kept */
+    char *cache_path;   /* the file of the digests; NULL: none */
     int fd;             /* the history that `covered` describes; -1: it does not exist */
     struct covered covered;
     struct covered cached; /* what the file of digests has */
@@ -88,7 +88,7 @@ struct merge {
     bool dead;               /* a fact may be deleted */
     bool keeps;              /* the facts are those of the files, and the next run may use them */
     struct hash_map deleted; /* "SESSION LF ID", numbered in the order of the file */
-    bool *waits;             /* by the number of a deletion */
+    bool *waits;             /* indexed by the number of a deletion */
     size_t waits_cap;
     struct hash_map waiting_sessions; /* the sessions of covered.waiting */
     size_t *arrived;                  /* numbers of deletions that are not stored yet */

@@ -67,7 +67,7 @@
 
 struct peer {
     int in, out;
-    const char *name; /* for messages */
+    const char *name; /* its name in messages */
     struct buf input; /* bytes that were read and not used yet */
     size_t used;      /* the first bytes of `input` are used */
     struct buf output;
@@ -270,7 +270,7 @@ struct exchange {
     enum fact_kind kind;
     bool client;
     unsigned bits;       /* the digests of a segment begin with the same ones */
-    bool *differs;       /* by the number of a segment */
+    bool *differs;       /* indexed by the number of a segment */
     struct digests send; /* the facts here that are not there */
     uint64_t wanted;     /* how many there are not here */
 };

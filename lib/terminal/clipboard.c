@@ -128,7 +128,7 @@ static bool step_program(struct clipboard *c, bool *kept)
 void clipboard_start(struct clipboard *c, struct str text, int fd)
 {
     const struct {
-        const char *at_hand; /* not NULL if its desktop or server is present */
+        const char *at_hand; /* not NULL: its desktop or server is present */
         const char *command;
     } programs[] = {
         {config_env("TMUX"), "tmux load-buffer -w -"},

@@ -61,7 +61,7 @@ struct line {
     bool dumb;                        /* the terminal knows no escape sequences */
     bool vi;                          /* ~/.editrc chose the keys of vi */
     struct wide begins;               /* the text that the next line begins with */
-    struct wide prompt, plain_prompt; /* with its style, and without */
+    struct wide prompt, plain_prompt; /* the prompt with its style, and without */
     size_t prompt_columns;
     FILE *nowhere; /* gets the output of libedit while the text is taller than the terminal */
     bool at_end;   /* the cursor was at the end of the line before the last key */

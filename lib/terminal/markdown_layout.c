@@ -587,7 +587,7 @@ struct cell {
     struct markdown_layout *layout;
     struct markdown_styled text; /* visible, on one line */
     size_t source;               /* the offset of the next byte of its source */
-    size_t at;                   /* where the next line of the cell begins */
+    size_t at;                   /* the next line of the cell begins here */
     enum align align;
 };
 

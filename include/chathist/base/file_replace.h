@@ -42,7 +42,7 @@ struct file_replace {
     int dir; /* private: below which `path` is */
     const char *path;
     bool unsynced;    /* the caller may set this: nothing is synced */
-    bool one_of_many; /* or this: the caller syncs the directory, once for all of its files */
+    bool one_of_many; /* the caller syncs the directory, once for all of its files */
     struct buf name;  /* private: of the new file */
 };
 int file_replace_begin(struct file_replace *r, const char *path, struct err *e);

@@ -29,7 +29,7 @@ struct hash_map_block;
 
 /* Initialise with zeros. */
 struct hash_map {
-    struct hash_map_entry *entries; /* in the order in which the keys were new */
+    struct hash_map_entry *entries; /* an array in the order of adding */
     size_t count, entries_cap;
     struct hash_map_slot *slots;
     size_t size;                   /* a power of two, or 0 */

@@ -136,7 +136,7 @@ int process_read(char *const argv[], const char *cwd, struct str in, struct buf 
  * Only child_end and child_end_all wait. The descriptors are for poll(2).
  */
 struct child {
-    pid_t pid;  /* also the number of its group; 0 if it has ended or was not started */
+    pid_t pid;  /* its number and that of its group; 0 if it has ended or was not started */
     int in;     /* writes to its standard input */
     int out;    /* reads from its standard output */
     int err;    /* reads from its standard error; all three are non-blocking, -1 if closed */

@@ -44,7 +44,7 @@ struct chat_session {
     struct mcp_servers mcp;
     struct consent consent;
     struct events events;
-    struct prices prices;  /* for the computed cost of -u and --json */
+    struct prices prices;  /* prices for the computed cost of -u and --json */
     struct schema *schema; /* the schema of --schema; NULL: none */
     struct err unasked;    /* why no request can be sent: no model is known yet */
     struct turn_store store;

@@ -46,13 +46,13 @@ struct events {
     bool held;               /* the text is not printed, because events_code follows */
     struct partial *partial; /* gets the text of the answer before it is printed; NULL: none */
     struct prices *prices;   /* borrowed, for computed costs; NULL: none are printed */
-    struct {                 /* of the turns that events_usage printed */
+    struct {                 /* sums over the turns that events_usage printed */
         unsigned turns;
         struct usage usage;
-        struct cost computed; /* in one currency; without one if turns differed */
+        struct cost computed; /* a cost in one currency; without one if turns differed */
     } spent;
-    struct markdown_layout layout; /* if `marked` */
-    struct response_sink sink;     /* for turn_ask */
+    struct markdown_layout layout; /* used if `marked` */
+    struct response_sink sink;     /* the sink of turn_ask */
 };
 
 /* After this call die_err and die_usage also end with an `error` event. */

@@ -34,7 +34,7 @@ struct mcp_servers {
     struct buf instructions;
     /* private */
     const char *self;          /* the name that chat was started by */
-    struct mcp_config *wanted; /* in the order of `at` */
+    struct mcp_config *wanted; /* configurations in the order of `at` */
     size_t wanted_count, wanted_cap;
     struct mcp_watch watch;
     struct mcp_server **at;

@@ -36,11 +36,11 @@ struct server {
     char *address;  /* owned; its host and port; NULL: the provider's own, but not of a service */
     char *key;      /* owned; NULL: no key, or not loaded yet */
     struct key_source key_source;
-    bool found; /* by a probe of the loopback ports */
+    bool found; /* a probe of the loopback ports found it */
     struct server_headers headers;
-    char *command_dir; /* where the commands of the key and of headers run; owned */
+    char *command_dir; /* the directory in which commands of keys and headers run; owned */
     const char **secrets;
-    struct refusals refused; /* by the model at this server */
+    struct refusals refused; /* refused by the model at this server */
 };
 
 /* Returns the path of the file that may hold the provider's key, whether it exists or not. The

@@ -15,7 +15,7 @@
 /* ---- which tools ---- */
 
 struct toolbox {
-    const struct tool **at; /* for struct ask; the executables come first */
+    const struct tool **at; /* the array of struct ask; the executables come first */
     size_t count, cap;
     struct tool_exec **execs;
     size_t execs_count, execs_cap;
@@ -63,7 +63,7 @@ struct consent {
     }
 
 enum consent_answer {
-    CONSENT_GIVEN, /* without a question */
+    CONSENT_GIVEN, /* the call may run without a question */
     CONSENT_YES,
     CONSENT_NO,
     CONSENT_NOBODY,   /* the process has no terminal to ask on */

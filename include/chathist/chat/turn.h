@@ -51,7 +51,7 @@ struct turn {
     const struct provider *provider;
     struct ask ask; /* everything but the context */
     struct str session;
-    struct str prompt; /* for TURN_AGAIN it is set by turn_prepare */
+    struct str prompt; /* the prompt; turn_prepare sets it for TURN_AGAIN */
     struct str system; /* a new system prompt of the session; STR_NONE: the session keeps its own */
     struct str
         messages; /* a text with the context; STR_NONE: the session's thread is the context */
@@ -59,7 +59,7 @@ struct turn {
     const struct attachment_list *attachments; /* the attachments of the prompt; NULL: none */
     struct context_limits limits;              /* what the context may hold */
     unsigned max_rounds;                       /* rounds of tool calls and continued pauses */
-    int64_t tool_timeout_ms;                   /* for each call; 0: none */
+    int64_t tool_timeout_ms;                   /* a limit for each call; 0: none */
     bool cut_noted; /* a notice has said that the server leaves out messages; also an outcome */
 
     /* The outcome. */
@@ -79,7 +79,7 @@ struct turn {
         *images; /* the images of the results of earlier rounds, which the context borrows */
     size_t images_count, images_cap;
     struct buf unsent;   /* names of attachments of the last prompt that are not sent again, */
-    size_t unsent_count; /* and their number, where 2 also means more */
+    size_t unsent_count; /* the number of names; 2 stands for any larger one */
     size_t before;       /* messages of the context before the prompt, before they are merged */
     uint64_t bad_lines;  /* bad lines that were read */
     size_t bad_entries;  /* bad entries of `messages` */

@@ -99,7 +99,7 @@ struct choice {
         bool bound; /* only the history with the number `home` is asked */
         size_t home;
         struct err absent; /* else why it was not found in the last history */
-        struct buf id;     /* in the last history that has it */
+        struct buf id;     /* its id in the last history that has it */
     } * sessions;          /* the names; `-` is replaced by the lines of standard input */
     size_t sessions_count, sessions_cap;
 };
@@ -122,8 +122,8 @@ struct choose_want {
         /* The same; a session that it does not have is looked for in all trusted histories of the
          * user, which then follow the first, unless the history was named with CHAT_HISTORY. */
         CHOOSE_ANYWHERE,
-        CHOOSE_BESIDE, /* and another program's beside it */
-        CHOOSE_USERS,  /* and all others of the user */
+        CHOOSE_BESIDE, /* that, and another program's beside it */
+        CHOOSE_USERS,  /* that, and all others of the user */
     } reach;
     bool fresh;          /* with `import = fresh`, as for CHOOSE_READ: new conversations with other
                           * programs are imported first */

@@ -80,7 +80,7 @@ struct config {
     char *state_home;
     char *config_home;
     char *cache_home;
-    int64_t now; /* when it was loaded, in microseconds since 1970: the clock of this run */
+    int64_t now; /* microseconds since 1970, when it was loaded: the clock of this run */
 };
 
 /* Reads the environment and the user configuration, and warns about unknown keys. Returns 0, or -1

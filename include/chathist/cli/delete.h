@@ -34,7 +34,7 @@ struct delete_request {
 struct deletion {
     const struct delete_request *request;
     struct session_list list; /* the chosen sessions, the last used first; later the deleted ones */
-    uint64_t messages;        /* in the sessions of the list */
+    uint64_t messages;        /* messages in the sessions of the list */
     uint64_t bytes;           /* the bytes of their lines */
     uint64_t size;            /* the size of the history */
     size_t gone;   /* the number of chosen sessions that another program has deleted since */

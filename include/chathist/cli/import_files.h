@@ -25,7 +25,7 @@ struct import_file {
     char *path; /* owned */
     bool named; /* the user named the file: it must be something to import */
     struct import_stamp stamp;
-    struct import_point point; /* where a scan can read on */
+    struct import_point point; /* a scan can read on from here */
 };
 
 /* Zero-initialise all members but the first two. */
@@ -37,7 +37,7 @@ struct import_files {
     struct import_file *at;
     size_t count, cap;
     /* private */
-    size_t places;         /* of other programs that exist */
+    size_t places;         /* the number of places of other programs that exist */
     struct words excluded; /* by import.exclude, for a scan */
     uint64_t key;          /* see import_files_key */
     struct hash_map seen;  /* device and inode of each directory that was searched */

@@ -13,7 +13,7 @@
 struct list_form {
     bool json;           /* print the text of session_add_json */
     const char *history; /* with several histories, the file of the session's; else NULL */
-    const char *name;    /* and its name (history_name_add) for a terminal */
+    const char *name;    /* its name (history_name_add) for a terminal */
     /* The columns for an id, which loses its end, and for a name, which loses its beginning, on a
      * terminal; id_width is 0 if each id takes as many as it has. */
     size_t id_width, name_width;

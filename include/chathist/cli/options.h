@@ -18,7 +18,7 @@
 enum opt_kind {
     OPT_FLAG, /* no argument */
     OPT_TEXT,
-    OPT_QUERY, /* in the language of search/query.h */
+    OPT_QUERY, /* a query (search/query.h) */
     OPT_NUMBER,
     OPT_FILE,
     OPT_SESSION,
@@ -59,8 +59,8 @@ enum {
 
 struct program {
     const char *name;
-    const char *purpose;  /* completes "NAME - " */
-    const char *operands; /* as in the synopsis: "[PROMPT…]"; of OPT_CHOICE "[THIS|THAT]…" */
+    const char *purpose; /* completes "NAME - " */
+    const char *operands; /* the words of the synopsis: "[PROMPT…]"; of OPT_CHOICE "[THIS|THAT]…" */
     enum opt_kind operand_kind; /* OPT_FLAG: none */
     const struct opt *options;
 };

@@ -64,7 +64,7 @@ struct search_run {
     size_t may_lack;    /* this many texts may be missing in a session */
     bool listed;        /* a session was printed */
     bool sessions_hold; /* no message holds all texts, but sessions do */
-    struct buf asked;   /* with other forms of the words */
+    struct buf asked;   /* the query with other forms of the words */
     bool failed;        /* a failure was reported, or will be */
     uint64_t unmatched; /* messages that could not be matched */
     bool cut;           /* more messages match than the limit allows */

@@ -55,16 +55,15 @@ struct export
      * set; NULL if it is not known. */
     const struct session *listed;
     struct str place; /* the directory of a session that does not name one; may be empty */
-    struct str
-        file; /* of the page of a folder: the file that has the messages of the next session */
+    struct str file;  /* for the page of a folder: the file with the messages of the next session */
     /* private */
     export_sink *sink; /* NULL: `out` keeps the text */
     void *arg;
 };
 
 struct export_format {
-    const char *name;   /* for --format */
-    const char *suffix; /* of file names, without the first dot */
+    const char *name;   /* its name for --format */
+    const char *suffix; /* the suffix of file names, without the first dot */
     bool json;          /* the output is JSON: on a terminal, control characters become \uXXXX */
     bool lines;         /* the stored lines in the order of the file: only `message` is called */
     bool keeps_title;   /* title_line is written like a message, before those of the session */

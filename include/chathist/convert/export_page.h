@@ -30,7 +30,7 @@ struct export_page {
     struct hash_map parts; /* the names of the files that the document names */
     struct export_job *job;
     struct file_replace file;
-    char *path; /* of the page; NULL: job->sink */
+    char *path; /* the path of the page; NULL: it goes to job->sink */
 };
 
 /* Begins the page. The job must stay until the end. An index.html that is not such a page is an

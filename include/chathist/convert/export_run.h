@@ -27,7 +27,7 @@ struct export_job {
     const char *state;               /* --incremental (export_select.h), or NULL */
     bool all;                        /* every session, else those of `named` */
     bool restricted;                 /* only sessions that `list` lists */
-    bool raw;                        /* also lines that do not count in their session's thread */
+    bool raw;                        /* lines that do not count in their session's thread, too */
     bool redact;                     /* replace secrets (redact.h) */
     struct str place;                /* see struct export */
     const struct filter_list *named; /* the ids of sessions, borrowed */
@@ -39,7 +39,7 @@ struct export_job {
     /* The functions are called with `arg`, from the thread of the caller. */
     void *arg;
     export_sink *sink;
-    int (*flush)(void *arg); /* of `sink`: returns -1 if not all could be written */
+    int (*flush)(void *arg); /* flushes what `sink` got: returns -1 if not all could be written */
     /* Lists the sessions that are chosen, those used last first. Returns 0, or -1 with *e set. */
     int (*list)(void *arg, struct session_list *l, struct err *e);
     void (*absent)(void *arg, struct str id); /* a named session has no lines */
@@ -52,8 +52,8 @@ struct export_job {
     int cancel_fd;     /* once it is readable, the export ends; -1: none */
     /* The outcome. */
     size_t redacted;    /* secrets that were replaced */
-    uint64_t bad_lines; /* of the history */
-    size_t bad_entries; /* of `messages` */
+    uint64_t bad_lines; /* bad lines of the history */
+    size_t bad_entries; /* bad entries of `messages` */
 };
 
 /* An export_sink whose argument is a struct file_replace. */

@@ -55,17 +55,17 @@ struct selection_line {
 struct selection_session {
     struct str id;
     size_t first, last; /* indexes in selection.lines, or SELECTION_NONE */
-    off_t bytes;        /* of its lines */
+    off_t bytes;        /* the bytes of its lines */
     bool grown;         /* it has a new line */
-    bool wanted;        /* for the caller */
+    bool wanted;        /* set by the caller */
     /* private: of the state */
     uint64_t exported; /* hash of its last exported line */
-    off_t after;       /* if the history was rewritten: where that line is, or -1 if it is gone */
+    off_t after;       /* the offset of that line in a rewritten history, or -1 if it is gone */
 };
 
 /* Initialise with SELECTION_INIT. */
 struct selection {
-    struct selection_line *lines; /* in the order of the file */
+    struct selection_line *lines; /* lines in the order of the file */
     size_t lines_count;
     struct selection_session *sessions; /* those of the state, then in the order of their lines */
     size_t sessions_count;
@@ -82,7 +82,7 @@ struct selection {
     struct hash_map places;
     struct scan scan;
     off_t piece_size; /* how much of the history a thread reads at once; tests make it small */
-    const char *path; /* of the state, borrowed; NULL: without a state */
+    const char *path; /* the state's path, borrowed; NULL: there is no state */
     struct append file;
     bool rewritten;
     off_t offset, line;

@@ -28,7 +28,7 @@ enum filter_results { FILTER_ANY, FILTER_NO_RESULTS, FILTER_RESULTS };
 struct filter {
     struct filter_list roles;    /* may be roles that these programs do not know */
     struct filter_list sessions; /* complete ids */
-    struct filter_list models;   /* as stored, or `provider:model` */
+    struct filter_list models;   /* names as stored, or `provider:model` */
     struct filter_list files;    /* in `files` or `files_modified`; a leading `./` is ignored */
     struct filter_list tools;    /* programs that messages were imported from (message_tool) */
     enum filter_results results;

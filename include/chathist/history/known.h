@@ -19,7 +19,7 @@
  * uint64_t. Its pointer is valid until the next one is added, its number always. */
 struct known {
     size_t entry_size;
-    void *entries; /* in the order in which they were added */
+    void *entries; /* an array in the order of adding */
     size_t count, cap;
     uint64_t *slots;   /* the upper half of a key, and the number of its entry + 1; 0: free */
     size_t slots_size; /* a power of two, or 0 */

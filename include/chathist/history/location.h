@@ -44,7 +44,7 @@ struct locate_from {
     const char *cwd;            /* absolute; NULL: it was removed, which matters without a FILE */
     const char *data_home;      /* $XDG_DATA_HOME or ~/.local/share; NULL: unknown */
     const char *state_home;     /* $XDG_STATE_HOME or ~/.local/state; NULL: unknown */
-    int64_t now;                /* when this run began: see `now` of struct history */
+    int64_t now;                /* the start of this run: see `now` of struct history */
     const char *git_dir;        /* $GIT_DIR; NULL if unset or empty */
     const char *git_common_dir; /* $GIT_COMMON_DIR; NULL if unset or empty */
     bool may_be_nowhere;        /* locate succeeds without a place for a history */

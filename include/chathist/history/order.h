@@ -42,10 +42,11 @@ int line_compare(int64_t time, off_t at, int64_t other_time, off_t other_at);
 
 /* Consecutive whole lines, of about TIME_BLOCK bytes. */
 struct time_block {
-    off_t from, to;           /* offsets in the file */
-    int64_t earliest, latest; /* of the times of its lines; earliest > latest: it has no message */
-    int64_t before;           /* line_clock.latest before its first line */
-    bool ascending;           /* no line is older than the one before it in the block */
+    off_t from, to; /* offsets in the file */
+    int64_t earliest,
+        latest;     /* the bounds of its lines' times; earliest > latest: it has no message */
+    int64_t before; /* line_clock.latest before its first line */
+    bool ascending; /* no line is older than the one before it in the block */
 };
 #define TIME_BLOCK ((off_t)256 << 10)
 

@@ -24,8 +24,8 @@
 #include "chathist/history/message.h"
 
 struct line {
-    struct str text; /* without its newline; borrowed until the next call */
-    off_t at;        /* where it begins in the file */
+    struct str text; /* the line without its newline; borrowed until the next call */
+    off_t at;        /* its offset in the file */
     bool terminated; /* a newline follows */
     bool too_long;   /* longer than BUF_LINE: text is only its beginning */
 };

@@ -78,7 +78,7 @@ struct resume_request {
     bool by_digits;     /* -s may be the six digits at the end of one generated id */
     bool fresh;         /* a new one in any case */
     bool last;          /* the last used, however old */
-    int64_t timeout_ms; /* below 0: sessions never expire */
+    int64_t timeout_ms; /* negative: sessions never expire */
 };
 
 struct resume {

@@ -20,7 +20,7 @@
 
 struct title {
     struct str id, text; /* decoded; the text as message_title gives it */
-    int64_t time;        /* in microseconds; 0 if it cannot be read */
+    int64_t time;        /* microseconds since 1970; 0 if it cannot be read */
     size_t number;       /* how many titles were added before it */
 };
 

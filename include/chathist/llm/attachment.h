@@ -25,7 +25,7 @@ struct attachment {
     const char *type; /* the media type */
     char *base64;     /* owned, and so is the name */
     char *name;       /* the name of the file, without its directory */
-    size_t bytes;     /* before base64 */
+    size_t bytes;     /* its size before base64 */
     char sha256[ATTACHMENT_SHA256];
 };
 

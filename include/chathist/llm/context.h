@@ -26,7 +26,7 @@
 
 /* How an answer ended, as far as it decides whether the answer is sent again. */
 enum context_end {
-    CONTEXT_FINISHED, /* or unknown */
+    CONTEXT_FINISHED, /* finished, or unknown */
     CONTEXT_CUT,      /* part of the text came */
     CONTEXT_FAILED,   /* nothing came: the turn failed */
 };
@@ -56,7 +56,7 @@ struct context_message {
     size_t attachments_count;
     /* private, for messages that are never sent again */
     uint64_t rank;  /* the rank of a prompt: where context_cut_in_steps begins */
-    char *id;       /* of a prompt */
+    char *id;       /* a prompt's id */
     char *reply_to; /* the prompt of an answer that did not finish */
     enum context_end end;
     bool unsent;

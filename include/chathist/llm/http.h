@@ -92,9 +92,9 @@ int http_wait(const struct http_limits *limits, int64_t ms);
 
 /* The status and the header fields that matter here. An absent field is empty. */
 enum http_field {
-    HTTP_MEDIA_TYPE,  /* in lower case, without parameters */
+    HTTP_MEDIA_TYPE,  /* the media type in lower case, without parameters */
     HTTP_LOCATION,    /* the target of a redirect */
-    HTTP_RETRY_AFTER, /* as sent: seconds or an HTTP date */
+    HTTP_RETRY_AFTER, /* seconds or an HTTP date, as sent */
     HTTP_RETRY_AFTER_MS,
     HTTP_SHOULD_RETRY, /* OpenAI's own field, like retry-after-ms */
     HTTP_SESSION_ID,   /* Mcp-Session-Id, see mcp/client */

@@ -29,7 +29,7 @@
 
 struct model_list {
     char **at;        /* ids, in the server's order */
-    int64_t *windows; /* for each how many tokens its context can hold; 0: unknown */
+    int64_t *windows; /* the tokens that each model's context can hold; 0: unknown */
     size_t count, cap, windows_cap;
 };
 

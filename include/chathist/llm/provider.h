@@ -52,7 +52,7 @@ enum schema_dialect {
 
 /* How many tokens the context of a model can hold, as the server says; 0: it does not say. */
 struct model_window {
-    int64_t most;   /* at most */
+    int64_t most;   /* the largest that the model allows */
     int64_t loaded; /* in the memory that the model has now; Ollama */
 };
 
@@ -60,11 +60,11 @@ struct model_window {
  * turn. */
 struct ask {
     const struct context *context;
-    const char *model;    /* without the provider's name */
+    const char *model;    /* the model without the provider's name */
     const char *base_url; /* NULL: the provider's own */
     const char *address;  /* its host and port; NULL: the provider's own */
     const char *key;      /* may be NULL */
-    const char *key_from; /* where the key was found, for messages; may be NULL */
+    const char *key_from; /* the source of the key, for messages; may be NULL */
     const struct ask_option *options;
     size_t options_count;
     const struct tool *const *tools; /* the tools that the model may call */
@@ -104,7 +104,7 @@ struct provider {
     const char *base_url; /* NULL: the provider works offline (echo) */
     bool service;         /* the user configuration defines it (provider_add) */
     bool local;           /* such a service is on this machine; others with a probe are as well */
-    bool needs_key;       /* at its own base URL */
+    bool needs_key;       /* a key is needed at its own base URL */
     bool documents;       /* it takes PDFs as attachments */
     /* The usual environment variables, or NULL. These are names; cli/config reads the values. */
     const char *key_variable;
@@ -139,7 +139,7 @@ struct provider {
     /* The server always reports the usage of a stream, and refuses a request that asks for it. */
     bool usage_unasked;
     bool short_call_ids;     /* the server only takes call ids of nine letters and digits */
-    int64_t retry_after_max; /* in milliseconds; 0: RETRY_AFTER_MAX */
+    int64_t retry_after_max; /* milliseconds; 0: RETRY_AFTER_MAX */
     bool hosted_tools;       /* the server runs tools itself (ask->hosted_tools) */
     /* The provider's own tools that the client carries out, without the date at the end of their
      * names, ending with NULL: chat cannot. NULL: none. */

@@ -59,7 +59,7 @@ struct refusals {
     struct refusal *at;
     size_t count, cap;
     size_t stored;      /* the cache has this many of them */
-    char *path, *model; /* of the cache; NULL: none */
+    char *path, *model; /* the cache's file and key; NULL: there is no cache */
 };
 void refusals_release(struct refusals *f);
 /* Returns whether it has been refused: any value of it, or this one (REFUSED_ONLY), unless that is

@@ -21,7 +21,7 @@ struct tool_call {
     struct buf id;
     struct buf name;
     struct buf args;  /* JSON text as it came; may be invalid */
-    struct buf extra; /* as that of the response, of this call */
+    struct buf extra; /* members of this call that no field has, as in `extra` of the response */
     int64_t index;    /* the index on the wire */
     /* private */
     struct json_pieces pieces; /* the pieces of `args` */
@@ -51,14 +51,15 @@ struct response {
     size_t calls_bytes; /* the size of all calls together */
     struct buf extra; /* the members that go back beside the calls, a JSON object without its end */
     struct opaque_blocks opaque;
-    struct buf reasoning; /* as the user sees it, if the sink keeps it; at most RESPONSE_MAX */
-    bool reasoned;        /* some reasoning arrived, kept or not */
+    struct buf
+        reasoning; /* the reasoning that the user sees, if the sink keeps it; at most RESPONSE_MAX */
+    bool reasoned; /* some reasoning arrived, kept or not */
     struct usage usage;
     /* What the server itself reported of its usage, an object; of a response that was joined, an
      * array of objects. Empty if it reported none. */
     struct buf raw_usage;
-    char *model;         /* as the server names it; NULL if it does not */
-    char *finish_reason; /* in the words of chathist(5); NULL until it is known */
+    char *model;         /* the server's name for it; NULL if it has none */
+    char *finish_reason; /* one of the words of chathist(5); NULL until it is known */
     bool begun;          /* Anthropic, Responses: a first event arrived */
     bool finished;       /* the wire said that the response is complete */
     bool refused;        /* the text is a refusal */
@@ -68,7 +69,7 @@ struct response {
     char *asked, *other;
     const struct response_sink *sink; /* may be NULL */
     bool sink_failed;
-    struct buf images;   /* in base64, a line each */
+    struct buf images;   /* images in base64, a line each */
     unsigned unkept;     /* bits of enum response_media: the kinds already reported */
     bool any_tool_calls; /* OpenAI's wire: `function_call` is ignored from here on */
     /* The Responses wire: where the current item begins in `text`, and whether citations or

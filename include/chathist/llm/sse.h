@@ -33,9 +33,9 @@ struct sse {
     struct buf event, data;
     struct buf last_id; /* the last event ID: of the last event that is complete; empty: none */
     int64_t retry_ms;   /* how long to wait before reconnecting; -1: not said */
-    struct buf id;      /* of the event that is not complete */
+    struct buf id;      /* the id of the incomplete event */
     bool started;       /* the first line has been read; a byte order mark can only be before it */
-    bool after_cr;      /* if the next byte is an LF, it belongs to the CR before it */
+    bool after_cr;      /* the last byte was a CR: an LF that follows belongs to it */
     bool done;          /* fn returned 1 */
 };
 

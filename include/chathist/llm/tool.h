@@ -56,7 +56,7 @@ struct tool_kind {
 
 /* The declaration of a tool. Owned by its source. */
 struct tool {
-    char *name;        /* as the model calls it: [A-Za-z0-9_-]{1,64} */
+    char *name;        /* the name that the model uses: [A-Za-z0-9_-]{1,64} */
     char *description; /* may be empty */
     char *parameters;  /* the text of a JSON Schema for an object */
     const struct tool_kind *kind;
@@ -73,7 +73,7 @@ struct tool_job {
     struct str args;               /* a JSON object; borrowed until the job is done */
     int64_t timeout_ms;            /* 0: no limit */
     struct buf result;             /* text for the model; valid UTF-8 once the job is done */
-    struct attachment_list images; /* that belong to the result; the caller releases them */
+    struct attachment_list images; /* images of the result; the caller releases them */
     struct buf edits;              /* what it says that it has changed: a JSON object with
                                     * `files_modified` or `edit_results`, or empty. The caller
                                     * releases it */

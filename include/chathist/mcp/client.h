@@ -93,7 +93,7 @@ struct mcp_list {
 
 /* A call that has not been answered. */
 struct mcp_call {
-    int64_t id; /* of the request; 0: it waits until the server is ready */
+    int64_t id; /* the request's id; 0: it waits until the server is ready */
     struct tool_job *job;
     bool again; /* it was sent once, in a session that the server had ended */
 };
@@ -136,17 +136,17 @@ struct mcp_server {
     bool renewed;           /* `list` was replaced */
     bool told_slow;
     enum mcp_state state;
-    const char *revision; /* that is spoken; NULL: not known yet */
+    const char *revision; /* the revision that is spoken; NULL: not known yet */
     bool stateless;       /* it has no initialize: each request carries version and capabilities */
     int greetings;        /* how many of server/discover and initialize were tried */
     bool asked_twice;     /* server/discover was repeated */
     int unasked;          /* messages since its last answer */
-    int64_t last_id;      /* of our requests: 1, 2, ... */
+    int64_t last_id;      /* the id of our last request: 1, 2, ... */
     int64_t awaited;      /* the request whose answer getting ready depends on; 0: none */
-    struct mcp_call *calls; /* that have not been answered */
+    struct mcp_call *calls; /* calls that have not been answered */
     size_t calls_count, calls_cap;
     struct buf refused;      /* why it does not begin */
-    struct hash_map cursors; /* that were asked for in `coming`, as JSON */
+    struct hash_map cursors; /* cursors that were asked for in `coming`, as JSON */
 };
 
 /* Returns whether this is 1 to MCP_SERVER_NAME_MAX of the characters [A-Za-z0-9_-]. */
@@ -160,7 +160,7 @@ int mcp_start(struct mcp_server *s, const char *name, char *const argv[], char *
 /* A server at a URL, with Streamable HTTP. What it points to is borrowed until mcp_end. */
 struct mcp_remote {
     const char *url;                  /* http or https */
-    struct http_limits limits;        /* for each request; only its idle_ms is not used */
+    struct http_limits limits;        /* limits of each request; only its idle_ms is not used */
     const struct ask_header *headers; /* sent with each request, to this server only */
     size_t headers_count;
 };

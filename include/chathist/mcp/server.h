@@ -34,7 +34,7 @@ struct mcp_offer {
 
 struct mcp_service {
     const char *name, *version;
-    const char *instructions; /* for the model */
+    const char *instructions; /* what the model is told of the server */
     const struct mcp_offer *tools;
     size_t tools_count;
     /* Calls tool number `tool` with a JSON object. `meta` is what the client says of the call

@@ -22,7 +22,7 @@
 struct sync_job {
     struct history *history;
     const char *name;       /* the name of the history, which its copies have, too */
-    const char *place;      /* as the user gave it */
+    const char *place;      /* the place as the user gave it */
     bool push, pull;        /* PostgreSQL: one direction, or both */
     const char *ssh;        /* ssh://: the command, split into words as by a shell; NULL: ssh -C */
     const char *program;    /* ssh://: the name of hist-sync on the other machine */

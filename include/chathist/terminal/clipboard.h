@@ -25,14 +25,14 @@
 /* A text that is being copied. Initialise with zeros. */
 struct clipboard {
     /* private */
-    const char *commands[5]; /* of the programs, tried in order */
+    const char *commands[5]; /* the programs' commands, tried in order */
     size_t count;
     size_t at;    /* the number of the present one */
     bool started; /* it runs: */
     struct child child;
     size_t written; /* bytes of the text that it got */
     int unread;     /* bytes of these that it has not read yet */
-    int64_t until;  /* when it is ended, unless it reads */
+    int64_t until;  /* it is ended then, unless it reads */
     struct buf text;
     bool copying;
     bool sent; /* the text was also sent to the terminal, which does not answer */

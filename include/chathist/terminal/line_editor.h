@@ -28,7 +28,7 @@
 
 /* The words that could complete the text before the cursor. */
 struct line_words {
-    size_t from; /* where in that text the words begin, in bytes */
+    size_t from; /* the words begin at this byte of the text */
     struct words all;
 };
 

@@ -20,7 +20,7 @@
 
 /* Styles, combined by |. */
 enum {
-    MARKDOWN_BOLD = 1, /* also headings */
+    MARKDOWN_BOLD = 1, /* used for headings, too */
     MARKDOWN_ITALIC = 2,
     MARKDOWN_CODE = 4,
     MARKDOWN_MARK = 8,   /* a mark, shown dimmed */
@@ -54,8 +54,7 @@ struct markdown {
     bool closing;    /* this line closes the block, unless more follows */
     bool escaped;    /* the next character follows a backslash */
     bool heading, bold, italic, struck;
-    char
-        name[16]; /* of the language, from the line that opened the block; further bytes are lost */
+    char name[16]; /* the language, from the line that opened the block; further bytes are lost */
     size_t name_len;
     struct highlight highlight;
 };

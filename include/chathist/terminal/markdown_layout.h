@@ -59,12 +59,12 @@ struct markdown_layout {
     /* Returns styles for the character at an offset of the source, which ascends; NULL: none. */
     unsigned (*also)(void *arg, size_t at);
     bool plain; /* the text is no Markdown */
-    bool cells; /* for a screen of cells (below) */
+    bool cells; /* the output is a screen of cells (below) */
     /* private */
     struct markdown markdown;
     struct buf part; /* an incomplete character, or a CR */
     unsigned part_styles;
-    size_t offset; /* of the source: bytes that were laid out */
+    size_t offset; /* bytes of the source that were laid out */
     size_t width, column;
     struct markdown_styled held; /* blanks and a word after them */
     size_t blanks;               /* bytes of `held` that are blanks */
@@ -76,7 +76,7 @@ struct markdown_layout {
     enum markdown_lead { LEAD_START, LEAD_NUMBER, LEAD_MARK, LEAD_AFTER, LEAD_END } lead;
     size_t hang;   /* the column of its text */
     size_t indent; /* the blanks that this line was begun with */
-    enum { LAYOUT_START, LAYOUT_TEXT, LAYOUT_ROW } state; /* of the line that arrives */
+    enum { LAYOUT_START, LAYOUT_TEXT, LAYOUT_ROW } state; /* the state of the line that arrives */
     struct buf line;                                      /* its beginning, or a row of a table */
     struct buf table;                                     /* complete rows */
     size_t rows;
