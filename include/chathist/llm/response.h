@@ -21,7 +21,7 @@ struct tool_call {
     struct buf id;
     struct buf name;
     struct buf args;  /* JSON text as it came; may be invalid */
-    struct buf extra; /* members of this call that no field has, as in `extra` of the response */
+    struct buf extra; /* the members that go back beside this call, as in `extra` of the response */
     int64_t index;    /* the index on the wire */
     /* private */
     struct json_pieces pieces; /* the pieces of `args` */
