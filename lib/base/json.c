@@ -1003,7 +1003,7 @@ void json_add_plain(struct buf *out, struct str json)
     buf_release(&clean);
 }
 
-bool json_add_unpacked(struct buf *out, struct str value)
+bool json_add_object(struct buf *out, struct str value)
 {
     struct buf text = BUF_INIT(BUF_LINE);
     bool is_text = json_type(value) == JSON_STRING;

@@ -75,7 +75,7 @@ static int accept_named(struct history *h, struct str id, bool quiet, struct err
     int came = session_came(h, id, e);
 
     if (came > 0)
-        came = session_accept(h, id, e) < 0 ? -1 : 1;
+        came = session_trust(h, id, e) < 0 ? -1 : 1;
     if (came > 0 && !quiet && h->safe)
         warnf("session '%.*s', which came with the repository, is one of yours from now on",
               ERR_SHOWN(id));

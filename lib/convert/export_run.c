@@ -740,7 +740,7 @@ static int replace_file(struct run *r, struct reader *d, size_t session, const c
     return rc;
 }
 
-static int to_sink(struct run *r, struct err *e)
+static int write_to_sink(struct run *r, struct err *e)
 {
     const struct export_job *job = r->job;
 
@@ -752,7 +752,7 @@ static int to_sink(struct run *r, struct err *e)
     return 0;
 }
 
-static int to_growing_file(struct run *r, struct err *e)
+static int write_to_growing_file(struct run *r, struct err *e)
 {
     struct append_wait wait = history_wait(r->history);
     struct export_growth g;
@@ -803,7 +803,7 @@ static int do_files(void *ctx, size_t slot, size_t thread, struct err *e)
     return rc;
 }
 
-static int to_directory(struct run *r, struct err *e)
+static int write_to_directory(struct run *r, struct err *e)
 {
     struct pieces p = {.run = r};
     char *inside = path_join(r->job->output, ".");
@@ -963,15 +963,15 @@ static int write_output(struct run *r, struct err *e)
     if (document)
         return r->job->directory ? write_parts(r, document, e) : write_selected(r, document, e);
     if (r->job->directory)
-        return to_directory(r, e);
+        return write_to_directory(r, e);
     if (check_single(r->job->format, r->count, e) < 0)
         return -1;
     if (r->job->expect)
         r->job->expect(r->job->arg, r->all);
     if (!r->job->output)
-        return to_sink(r, e);
+        return write_to_sink(r, e);
     if (r->job->state)
-        return to_growing_file(r, e);
+        return write_to_growing_file(r, e);
     (void)file_sweep(FILE_CWD, r->job->output, true, true, NULL);
     return replace_file(r, r->readers, SELECTION_NONE, r->job->output, e);
 }

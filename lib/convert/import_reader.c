@@ -623,7 +623,7 @@ void import_add_call(struct import_message *m, struct str id, struct str name, s
     buf_add_c(&m->calls, ",\"args\":");
     if (json_is_null(args))
         buf_add_c(&m->calls, "{}");
-    else if (!json_add_unpacked(&m->calls, args))
+    else if (!json_add_object(&m->calls, args))
         json_add_string(&m->calls, args);
     buf_add_byte(&m->calls, '}');
 }

@@ -349,7 +349,7 @@ bool message_next_call(struct json_iter *it, struct message_call *call, struct b
             return true;
         call->args = json_get(function, "arguments");
         buf_clear(scratch);
-        if (json_type(call->args) == JSON_STRING && json_add_unpacked(scratch, call->args))
+        if (json_type(call->args) == JSON_STRING && json_add_object(scratch, call->args))
             call->args = buf_str(scratch);
         return true;
     }

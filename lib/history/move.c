@@ -57,7 +57,7 @@ static bool is_moved(const struct move *m)
     return hash_map_find(m->sessions, m->message.session_id) != NULL;
 }
 
-static void set_key(struct move *m, struct str session, struct str id)
+static void set_line_key(struct move *m, struct str session, struct str id)
 {
     buf_set(&m->key, session);
     buf_add_byte(&m->key, '/');
@@ -74,7 +74,7 @@ static int read_erased(struct move *m, struct err *e)
     while (deletions_next(&rest, &session, &id, &line)) {
         bool moved = json_is_true(json_get(line, "moved"));
 
-        set_key(m, buf_str(&session), buf_str(&id));
+        set_line_key(m, buf_str(&session), buf_str(&id));
         hash_map_add(moved ? &m->left : &m->erased, buf_str(&m->key));
         hash_map_add(&m->all_ids, buf_str(&id));
         if (moved)
@@ -101,7 +101,7 @@ static void add_id(struct move *m, struct str string, bool any)
 
     buf_clear(&m->scratch);
     (void)json_decode(string, &m->scratch);
-    set_key(m, m->message.session_id, buf_str(&m->scratch));
+    set_line_key(m, m->message.session_id, buf_str(&m->scratch));
     if (any ? !hash_map_find(&m->left_ids, buf_str(&m->scratch))
             : !hash_map_find(&m->left, buf_str(&m->key))) {
         buf_add_str(&m->line, string);
@@ -207,7 +207,7 @@ static int make_moved_lines(void *arg, off_t at, struct buf *lines, struct err *
 
         if (!is_moved(m))
             continue;
-        set_key(m, m->message.session_id, m->message.id);
+        set_line_key(m, m->message.session_id, m->message.id);
         if (hash_map_find(&m->erased, buf_str(&m->key)))
             continue;
         line = moved_line(m);

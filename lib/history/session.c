@@ -43,7 +43,7 @@ int session_came(const struct history *h, struct str id, struct err *e)
     return found;
 }
 
-int session_accept(struct history *h, struct str id, struct err *e)
+int session_trust(struct history *h, struct str id, struct err *e)
 {
     int came;
 
@@ -433,7 +433,7 @@ int resume_claim(struct resume *r, struct history *h, struct err *e)
     struct append a;
     int result;
 
-    if (r->adopt && session_accept(h, buf_str(&r->id), e) < 0)
+    if (r->adopt && session_trust(h, buf_str(&r->id), e) < 0)
         return -1;
     if (!r->make_current || !r->may_join)
         return 0;

@@ -100,7 +100,7 @@ static bool has_string(struct str array, struct str text)
 
 /* Returns the number of the line before line i that was imported from the same record and that it
  * replaces; else i. */
-static size_t find_earlier(const struct message *line, size_t i)
+static size_t find_replaced(const struct message *line, size_t i)
 {
     struct str replaces = line[i].field[FIELD_REPLACES], origin = line[i].field[FIELD_ORIGIN];
 
@@ -118,7 +118,7 @@ static size_t *order_lines(const struct message *line, size_t count)
            *at = mem_zalloc((count + 1) * sizeof(*at));
 
     for (size_t i = 0; i < count; i++) {
-        size_t was = find_earlier(line, i);
+        size_t was = find_replaced(line, i);
 
         order[i] = at[i] = i;
         if (was < i) {

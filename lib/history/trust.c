@@ -39,7 +39,7 @@ static int open_state(struct append *a, const char *path, struct append_wait *wa
 /* ---- the token ---- */
 
 /* Why a file that decides for the user must not be used, or NULL. */
-static const char *fault_of(int fd)
+static const char *trust_fault_of(int fd)
 {
     struct stat st;
 
@@ -54,7 +54,7 @@ static int read_token(int fd, struct buf *token, const char **fault)
 {
     struct str text, line;
 
-    *fault = fault_of(fd);
+    *fault = trust_fault_of(fd);
     if (file_read_all(fd, token) < 0) {
         if (errno != EFBIG)
             return -1;
@@ -243,7 +243,7 @@ static enum mark_found read_mark_line(struct owner_mark *m, struct str line, str
 static bool read_marks(int dir, const char *path, struct buf *text)
 {
     int fd = file_open_regular_at(dir, path, O_RDONLY, 0, NULL, NULL, NULL);
-    bool read = fd >= 0 && !fault_of(fd) && file_read_all(fd, text) == 0;
+    bool read = fd >= 0 && !trust_fault_of(fd) && file_read_all(fd, text) == 0;
 
     file_close(fd);
     if (!read)

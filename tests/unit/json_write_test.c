@@ -160,7 +160,7 @@ static void check_unpacked(const char *value, bool added, const char *expected)
 {
     struct buf b = BUF_INIT(100);
 
-    CHECK_INT(json_add_unpacked(&b, str_of(value)), added);
+    CHECK_INT(json_add_object(&b, str_of(value)), added);
     CHECK_STR(buf_c(&b), expected);
     buf_release(&b);
 }

@@ -171,6 +171,6 @@ void json_add_plain(struct buf *out, struct str value);
 /* Adds an object in the same compact form. If the value is a string, adds the object that its text
  * is, or the string if the text is not an object. Returns false, and adds nothing, for any other
  * value. */
-bool json_add_unpacked(struct buf *out, struct str value);
+bool json_add_object(struct buf *out, struct str value);
 
 #endif

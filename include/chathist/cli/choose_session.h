@@ -31,7 +31,7 @@ void choose_session(struct resume *r, struct resume_request request, const struc
 /* Called when a session begins. Warns if the history is not that of the enclosing repository, and
  * why, if all its sessions came with the repository, and if an earlier one is kept. */
 void choose_tell_place(struct history *h, bool quiet);
-/* Makes a session current that the user has named, and remembers that (session_accept). Warns if
+/* Makes a session current that the user has named, and remembers that (session_trust). Warns if
  * $CHAT_SESSION overrides the current session. Ends the program on an error. */
 void choose_make_current(const struct choice *c, struct history *h, struct str id);
 /* The same for a program that continues if it fails. Returns 0, or -1 with *e set. */

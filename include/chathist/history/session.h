@@ -25,7 +25,7 @@
 int session_came(const struct history *h, struct str id, struct err *e);
 /* Remembers that the user has named such a session: it counts as one of the account's from now on.
  * Returns 0, or -1 with *err set. */
-int session_accept(struct history *h, struct str id, struct err *e);
+int session_trust(struct history *h, struct str id, struct err *e);
 
 /* Reads the id in the pointer file. Returns 1 and *id; 0 if the file does not exist, is not
  * trusted, or does not hold the id of a session that may be continued (session_came); -1 with *err

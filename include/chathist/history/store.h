@@ -35,7 +35,7 @@ int store_check(struct history *h, struct err *e);
  * first. Returns 0, or -1 with *e set. */
 int store_enter(struct history *h, struct err *e);
 /* Remembers that the user has named a session, so that programs may continue it by themselves.
- * Returns 0, or -1 with *e set. Use session_accept. */
+ * Returns 0, or -1 with *e set. Use session_trust. */
 int store_name(struct history *h, struct str id, struct err *e);
 
 /* Appends the drafts as consecutive lines, all or none. Role, content and session id must be set,
