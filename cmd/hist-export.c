@@ -240,7 +240,7 @@ static void check_places(const struct run *r)
 
 /* Returns the directory of the repository of a history, or another one that has it; for the user's own
  * history and one in a file the home directory. */
-static struct str place_of(const struct history *h)
+static struct str directory_of_history(const struct history *h)
 {
     bool elsewhere = h->kind == HISTORY_USER || h->kind == HISTORY_EXPLICIT;
     struct str place = elsewhere ? str_of(config_env("HOME")) : history_place(h);
@@ -261,7 +261,7 @@ static int export_one(struct run *r, const struct history *h, bool goes_on)
 
     r->history = h;
     r->status = 0;
-    job->place = place_of(h);
+    job->place = directory_of_history(h);
     job->cancel_fd = job->output ? interrupt_begin(&e) : -1;
     if (e.kind != ERR_NONE)
         die_err(&e);

@@ -111,8 +111,8 @@ static struct str without_cut(struct str text, size_t most)
     return text;
 }
 
-static void print_summary(struct out *out, const struct session *s, struct list_form *form,
-                          struct brief *brief)
+static void print_session_row(struct out *out, const struct session *s, struct list_form *form,
+                              struct brief *brief)
 {
     struct buf line = BUF_INIT(SIZE_MAX), text = BUF_INIT(BUF_LINE);
     struct session shown = *s;
@@ -156,7 +156,7 @@ static void print_rows(struct out *out, const struct choice *c, const struct ses
             break;
         if (printed++ == 0 && out->terminal && !form.json && !brief_changes(brief))
             list_heading(out, &form);
-        print_summary(out, rows->at[i].session, &form, brief);
+        print_session_row(out, rows->at[i].session, &form, brief);
     }
     brief_end(brief, out);
     for (size_t i = 0; i < c->histories.count; i++)

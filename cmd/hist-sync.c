@@ -124,7 +124,7 @@ static void print_waiting(struct run *r, const struct sync_job *job)
 }
 
 /* Asks whether deletions are accepted. */
-static bool accept_deletions(void *arg, uint64_t lines, uint64_t sessions)
+static bool ask_deletions(void *arg, uint64_t lines, uint64_t sessions)
 {
     const struct sync_job *job = arg;
     struct buf text = BUF_INIT(BUF_SMALL);
@@ -225,7 +225,7 @@ static void sync_one(struct run *r, struct history *h)
                                .mark = sync_is_postgres(r->place) ? "the database" : r->place,
                                .warn = r->quiet ? NULL : warn_message,
                                .accept_deletions = r->accept,
-                               .accept = isatty(STDERR_FILENO) ? accept_deletions : NULL,
+                               .accept = isatty(STDERR_FILENO) ? ask_deletions : NULL,
                                .arg = &job};
     if (r->name)
         buf_add_c(&name, r->name);
@@ -477,7 +477,7 @@ static bool is_reading(const struct run *r)
 }
 
 /* Prints what --search, --sessions or --show asks for. */
-static void read_database(struct run *r, const struct history *h)
+static void print_from_database(struct run *r, const struct history *h)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
     struct sync_job job = {.place = r->place};
@@ -639,7 +639,7 @@ int main(int argc, char **argv)
     } else if (is_verb(&r, "init")) {
         make_tables(&r);
     } else if (is_reading(&r)) {
-        read_database(&r, h);
+        print_from_database(&r, h);
     } else if (r.machines) {
         struct sync_machines list;
 

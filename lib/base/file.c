@@ -306,7 +306,7 @@ ssize_t file_write_now(int fd, const void *p, size_t n)
 }
 
 /* One read; an offset of -1 is the position of the descriptor. */
-static ssize_t read_some(int fd, void *p, size_t n, off_t offset)
+static ssize_t read_once(int fd, void *p, size_t n, off_t offset)
 {
     ssize_t got;
 
@@ -322,7 +322,7 @@ static ssize_t read_full(int fd, void *p, size_t n, off_t offset)
 
     while (have < n) {
         ssize_t got =
-            read_some(fd, (char *)p + have, n - have, offset < 0 ? offset : offset + (off_t)have);
+            read_once(fd, (char *)p + have, n - have, offset < 0 ? offset : offset + (off_t)have);
 
         if (got < 0)
             return -1;
@@ -403,7 +403,7 @@ int file_read_some(int fd, struct buf *b)
     char beyond = '\0';
     /* At the maximum, reading one more byte shows whether the file ends there. */
     char *to = want ? buf_room(b, want) : &beyond;
-    ssize_t got = to ? read_some(fd, to, want ? want : 1, -1) : 1;
+    ssize_t got = to ? read_once(fd, to, want ? want : 1, -1) : 1;
 
     if (got <= 0)
         return (int)got;

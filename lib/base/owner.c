@@ -121,7 +121,7 @@ const char *owner_fault_at(const char *path, enum owner allowed)
 
 /* ---- who listens ---- */
 
-static unsigned long number_of(struct str digits, int base)
+static unsigned long parse_number(struct str digits, int base)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
     unsigned long n;
@@ -141,7 +141,7 @@ static bool is_local(struct str address)
 
     if (address.n < 8)
         return false;
-    last = ntohl((uint32_t)number_of((struct str){address.p + address.n - 8, 8}, 16));
+    last = ntohl((uint32_t)parse_number((struct str){address.p + address.n - 8, 8}, 16));
     return last <= 1 || last >> 24 == 127;
 }
 
@@ -154,14 +154,14 @@ static bool is_foreign_line(struct str line, unsigned port, uid_t *uid)
     str_word(&line);
     local = str_word(&line);
     address = str_cut(&local, ':');
-    if (number_of(local, 16) != port || !is_local(address))
+    if (parse_number(local, 16) != port || !is_local(address))
         return false;
     str_word(&line);
-    if (number_of(str_word(&line), 16) != LISTENING)
+    if (parse_number(str_word(&line), 16) != LISTENING)
         return false;
     for (int i = 0; i < 3; i++)
         str_word(&line);
-    *uid = (uid_t)number_of(str_word(&line), 10);
+    *uid = (uid_t)parse_number(str_word(&line), 10);
     return *uid != geteuid() && *uid >= FIRST_USER;
 }
 

@@ -577,7 +577,7 @@ bool vis_hidden(int32_t cp)
            (category == UTF8PROC_CATEGORY_ZS && cp != ' ');
 }
 
-static void add_escape(struct buf *out, int32_t cp)
+static void add_visible_escape(struct buf *out, int32_t cp)
 {
     if (cp < 0x80)
         buf_addf(out, "^%c", (int)(cp ^ 0x40));
@@ -613,7 +613,7 @@ static size_t add_one(struct buf *out, struct str s)
     if (cp < 0)
         show_bytes(out, s.p, n);
     else if (vis_unsafe(cp) && !(cp == '\r' && s.p[1] == '\n'))
-        add_escape(out, cp);
+        add_visible_escape(out, cp);
     else
         buf_add(out, s.p, n);
     return n;
@@ -640,7 +640,7 @@ static size_t add_decided(struct buf *out, struct str s)
 static void add_undecided(struct buf *out, const char *p, size_t n)
 {
     if (n && p[0] == '\r')
-        add_escape(out, '\r');
+        add_visible_escape(out, '\r');
     else
         show_bytes(out, p, n);
 }

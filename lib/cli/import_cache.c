@@ -61,7 +61,7 @@ static bool read_cached_number(struct str text, int64_t *n)
     return text.n > 0 && json_int(text, n);
 }
 
-static bool cut_number(struct str *rest, char end, int64_t *n)
+static bool cut_member(struct str *rest, char end, int64_t *n)
 {
     return read_cached_number(str_cut(rest, end), n);
 }
@@ -87,8 +87,8 @@ static bool load_history(struct import_cache *c, struct str rest)
 {
     struct remembered_history h = {0};
 
-    if (!cut_number(&rest, ' ', &h.then.inode) || !cut_number(&rest, ' ', &h.then.born) ||
-        !cut_number(&rest, ' ', &h.then.size))
+    if (!cut_member(&rest, ' ', &h.then.inode) || !cut_member(&rest, ' ', &h.then.born) ||
+        !cut_member(&rest, ' ', &h.then.size))
         return false;
     h.then.path = rest;
     c->histories =
@@ -124,7 +124,7 @@ static bool load_said(struct import_cache *c, struct str list)
         int64_t dir, place;
 
         one.n -= said.stored;
-        if (!cut_number(&one, ':', &dir))
+        if (!cut_member(&one, ':', &dir))
             return false;
         said.dir = dir < (int64_t)c->dirs_count ? c->dirs[dir] : NONE;
         if (read_cached_number(one, &place)) {
@@ -145,8 +145,8 @@ static bool load_file(struct import_cache *c, struct str rest)
     struct remembered f = {.said = c->said_count};
     size_t count = c->files.count;
 
-    if (!cut_number(&rest, ' ', &f.stamp.size) || !cut_number(&rest, ' ', &f.stamp.time) ||
-        !cut_number(&rest, ' ', &f.stamp.inode) || !load_said(c, str_cut(&rest, ' ')) ||
+    if (!cut_member(&rest, ' ', &f.stamp.size) || !cut_member(&rest, ' ', &f.stamp.time) ||
+        !cut_member(&rest, ' ', &f.stamp.inode) || !load_said(c, str_cut(&rest, ' ')) ||
         rest.n == 0)
         return false;
     f.count = c->said_count - f.said;
@@ -161,8 +161,8 @@ static bool load_file(struct import_cache *c, struct str rest)
 static bool load_point(struct import_cache *c, struct str rest)
 {
     struct remembered *f = c->files.count > 0 ? &c->at[c->files.count - 1] : NULL;
-    if (!f || !cut_number(&rest, ' ', &f->offset) || !cut_number(&rest, ' ', &f->number) ||
-        !cut_number(&rest, ' ', &f->sum))
+    if (!f || !cut_member(&rest, ' ', &f->offset) || !cut_member(&rest, ' ', &f->number) ||
+        !cut_member(&rest, ' ', &f->sum))
         return false;
     f->state = rest;
     return true;

@@ -32,7 +32,7 @@ struct import_place {
     struct hash_map strays;   /* those among them that were met and belong elsewhere */
 };
 
-static void fail(struct import_places *p, struct err *e)
+static void report_place_failure(struct import_places *p, struct err *e)
 {
     p->failed(p->arg, e);
 }
@@ -178,7 +178,7 @@ static void list_sessions_of_place(struct import_places *p, struct import_place 
     if (!place->history->safe)
         return;
     if (session_list_newest(&list, place->history, SIZE_MAX, &e) < 0) {
-        fail(p, &e);
+        report_place_failure(p, &e);
         return;
     }
     for (size_t i = 0; i < list.count; i++)
@@ -234,7 +234,7 @@ static struct import *import_in(struct import_places *p, struct import_place *pl
     start_report_bad(place->history, bad, p->choice->common.quiet);
     place->failed = !place->import;
     if (place->failed)
-        fail(p, &e);
+        report_place_failure(p, &e);
     return place->import;
 }
 
@@ -387,7 +387,7 @@ int import_places_move(struct import_places *p, uint64_t *moved)
             done = move_to(p, i, home, &homes, moved, &e);
         hash_map_release(&homes);
         if (done < 0) {
-            fail(p, &e);
+            report_place_failure(p, &e);
             result = -1;
         }
     }
@@ -420,7 +420,7 @@ int import_places_finish(struct import_places *p)
         struct err e = ERR_INIT;
 
         if (place->import && import_finish(place->import, &e) < 0)
-            fail(p, &e);
+            report_place_failure(p, &e);
         if (place->failed || (place->import && import_lost(place->import)))
             result = -1;
         if (p->at[i]->strays.count > 0 && !p->choice->common.quiet)

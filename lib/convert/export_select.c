@@ -21,7 +21,7 @@
 #define PART ((off_t)128 << 10)
 
 /* Returns the index of a session, and adds the session if necessary. */
-static size_t session_of(struct selection *s, struct str id)
+static size_t selected_session(struct selection *s, struct str id)
 {
     size_t i = hash_map_number(&s->places, &id);
 
@@ -111,7 +111,7 @@ static bool read_sessions(struct selection *s, struct str sessions)
 
         ok = read_hash(it.value, &last);
         if (ok) {
-            size_t i = session_of(s, json_text(key, &id));
+            size_t i = selected_session(s, json_text(key, &id));
 
             s->sessions[i].exported = last;
         }
@@ -401,7 +401,7 @@ static int join_lines(void *ctx, size_t slot, struct err *e)
         bool is_new;
 
         if (i == 0 || l->id_at != l[-1].id_at || l->id_n != l[-1].id_n)
-            index = session_of(s, (struct str){piece->ids.data + l->id_at, l->id_n});
+            index = selected_session(s, (struct str){piece->ids.data + l->id_at, l->id_n});
         is_new = !s->path || pass_line(s, &s->sessions[index], l);
         if (is_new || p->whole)
             select_line(s, index, l, is_new);

@@ -620,7 +620,7 @@ static void add_span(struct spans *s, size_t begin, size_t end, const char *kind
 
 /* Finds the match of each rule that comes next after `from`. Returns -1 if that is too expensive.
  */
-static int advance(struct redactor *r, struct str text, size_t from, uint64_t possible)
+static int find_matches_after(struct redactor *r, struct str text, size_t from, uint64_t possible)
 {
     for (size_t i = 0; i < RULES; i++) {
         size_t n = 0;
@@ -670,7 +670,8 @@ static int find_secrets(struct redactor *r, struct str text, struct spans *found
     size_t end = 0, rule = 0;
     int rc;
 
-    while ((rc = advance(r, plain, end, possible)) == 0 && (rule = first_match(r, &end)) < RULES)
+    while ((rc = find_matches_after(r, plain, end, possible)) == 0 &&
+           (rule = first_match(r, &end)) < RULES)
         add_span(found, place ? place[r->at[rule]] : r->at[rule], place ? place[end - 1] + 1 : end,
                  rules[rule].kind);
     free(place);
@@ -963,7 +964,7 @@ static void add_string_or_number(struct redactor *r, struct view *v, struct str 
 }
 
 /* Adds the whole of a JSON value to the view, without its pairs. */
-static void add_json(struct redactor *r, struct view *v, struct str json, int depth)
+static void add_json_to_view(struct redactor *r, struct view *v, struct str json, int depth)
 {
     while (json.n > 0) {
         struct level *l = top_level(v);
@@ -1137,7 +1138,7 @@ static size_t redact_nested(struct redactor *r, struct str json, struct buf *out
     struct view v = VIEW_INIT;
     size_t count;
 
-    add_json(r, &v, json, depth);
+    add_json_to_view(r, &v, json, depth);
     add_pairs(r, &v);
     find_view_secrets(r, &v);
     count = add_redacted(&v, json, out);

@@ -65,7 +65,7 @@ static void set_line_key(struct move *m, struct str session, struct str id)
 }
 
 /* Reads the erased ids of the other history. */
-static int read_erased(struct move *m, struct err *e)
+static int read_other_erased(struct move *m, struct err *e)
 {
     struct buf text = BUF_INIT(SIZE_MAX), session = BUF_INIT(BUF_LINE), id = BUF_INIT(BUF_LINE);
     int result = deletions_read(m->to, &text, e);
@@ -95,7 +95,7 @@ static int read_erased(struct move *m, struct err *e)
 
 /* Adds a string, or the new id if it is the id of a line that comes back: a line of the session, or
  * with `any` of any session. */
-static void add_id(struct move *m, struct str string, bool any)
+static void add_id_or_new(struct move *m, struct str string, bool any)
 {
     size_t begin;
 
@@ -124,7 +124,7 @@ static void add_ids(struct move *m, struct str value, bool any)
     struct json_iter it = json_iter(value);
 
     if (json_type(value) == JSON_STRING) {
-        add_id(m, value, any);
+        add_id_or_new(m, value, any);
         return;
     }
     buf_add_byte(&m->line, '[');
@@ -132,7 +132,7 @@ static void add_ids(struct move *m, struct str value, bool any)
         if (m->line.data[m->line.len - 1] != '[')
             buf_add_byte(&m->line, ',');
         if (json_type(it.value) == JSON_STRING)
-            add_id(m, it.value, any);
+            add_id_or_new(m, it.value, any);
         else
             buf_add_str(&m->line, it.value);
     }
@@ -276,7 +276,7 @@ int history_move(struct history *from, struct history *to, const struct hash_map
         to->sync = sync;
         return -1;
     }
-    if (read_erased(&m, e) == 0) {
+    if (read_other_erased(&m, e) == 0) {
         do
             result = store_append_lines(to, make_moved_lines, &m, e);
         while (result == 0 && !m.ended);

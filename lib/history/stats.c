@@ -144,7 +144,7 @@ static bool is_repeated(struct stats *s, const struct message *m, size_t session
     return n < count && s->response_session[n] != session;
 }
 
-static struct stats_count count_of(struct stats *s, const struct message *m, size_t session)
+static struct stats_count count_message(struct stats *s, const struct message *m, size_t session)
 {
     struct stats_count n = {.messages = 1};
     struct json_iter calls = json_iter(m->field[FIELD_TOOL_CALLS]);
@@ -270,7 +270,7 @@ static void stats_add(struct stats *s, const struct message *m)
     bool of_answers = is_in_group(s, STATS_MODEL) || is_in_group(s, STATS_PROVIDER);
     int64_t us;
 
-    f.count = count_of(s, m, f.session);
+    f.count = count_message(s, m, f.session);
     s->total.sessions = s->sessions.count;
     if (s->prices && f.count.answers > 0)
         set_cost(s->prices, m, &f);

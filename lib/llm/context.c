@@ -843,7 +843,7 @@ static bool add_entry(struct context *c, struct str value)
 
 /* Adds an entry, an array of entries, or an object that holds such an array, as requests and
  * exports do. Returns the number of bad entries. */
-static size_t add_json_value(struct context *c, struct str value)
+static size_t add_entries(struct context *c, struct str value)
 {
     struct str inner = json_get(value, "messages"), system = json_get(value, "system");
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -872,13 +872,13 @@ size_t messages_add(struct context *c, struct str text)
         text = buf_str(&repaired);
     }
     if (json_check(text, &value, NULL))
-        bad = add_json_value(c, value);
+        bad = add_entries(c, value);
     else
         while (text.p) {
             struct str line = str_trim(str_cut(&text, '\n'));
 
             if (line.n > 0)
-                bad += json_check(line, &value, NULL) ? add_json_value(c, value) : 1;
+                bad += json_check(line, &value, NULL) ? add_entries(c, value) : 1;
         }
     buf_release(&repaired);
     return bad;

@@ -67,7 +67,7 @@ bool refusals_have(const struct refusals *f, const char *thing, const char *only
 
 /* Adds a refusal, whose strings the list then owns. Returns false, and releases it, if the same was
  * refused before. */
-static bool add_refusal(struct refusals *f, struct refusal refusal)
+static bool add_new_refusal(struct refusals *f, struct refusal refusal)
 {
     for (size_t i = 0; i < f->count; i++)
         if (strcmp(f->at[i].text[REFUSED_THING], refusal.text[REFUSED_THING]) == 0 &&
@@ -112,7 +112,7 @@ static void read_cache_line(struct refusals *f, struct str line, struct buf *oth
     buf_release(&scratch);
     if (got.text[REFUSED_THING] &&
         (!got.text[REFUSED_VALUE] || json_check(str_of(got.text[REFUSED_VALUE]), &json, NULL)))
-        add_refusal(f, got);
+        add_new_refusal(f, got);
     else
         refusal_release(&got);
 }
@@ -230,7 +230,7 @@ static bool mentions_word(struct str text, const char *word)
     "|(?:\\d{1,3}(?:,\\d{3})+|\\d++)(?![\\w-])"
 
 /* Returns a number, of which commas are no part. */
-static int64_t number_of(struct str digits)
+static int64_t parse_counted(struct str digits)
 {
     int64_t n = 0;
 
@@ -293,7 +293,7 @@ static void learn(struct reading *r, int64_t since, const char *thing, const cha
 
     for (size_t i = 0; i < REFUSED_TEXTS; i++)
         f.text[i] = text[i] ? mem_text(text[i]) : NULL;
-    r->learned = add_refusal(r->ask->refused, f) || r->learned;
+    r->learned = add_new_refusal(r->ask->refused, f) || r->learned;
 }
 
 /* Returns a short text for a long one in REFUSED_ONLY. The caller frees it. */
@@ -346,15 +346,15 @@ static int64_t prompt_tokens(const struct reading *r, int64_t ours)
     size_t from = 0;
 
     if (find_next(text, &from, &found, "\\d[\\d,]*(?= ?\\+ ?\\d)") &&
-        (number_of(found) != ours || find_next(text, &from, &found, "\\d[\\d,]*")))
-        return number_of(found);
+        (parse_counted(found) != ours || find_next(text, &from, &found, "\\d[\\d,]*")))
+        return parse_counted(found);
     for (size_t i = 0; i < r->numbers_count; i++)
         for (size_t k = 0; k < r->numbers_count; k++)
             if (at[k] > 0 && at[k] != ours && at[i] - at[k] == ours)
                 return at[k];
     for (from = 0; find_next(text, &from, &found, "%s", PROMPT_TOKENS);)
-        if (number_of(found) != ours)
-            return number_of(found);
+        if (parse_counted(found) != ours)
+            return parse_counted(found);
     return 0;
 }
 
@@ -695,7 +695,8 @@ static void learn_tools(struct reading *r)
     while (count > 0 && r->lookups++ < LOOKUPS_MAX &&
            find_next(r->reply, &from, &found, "%s", TOOL_PLACE))
         leaves_tool(r->provider, r->ask,
-                    json_at(list, (size_t)(number_of(found) - str_ends(found, STR(".member")))), r);
+                    json_at(list, (size_t)(parse_counted(found) - str_ends(found, STR(".member")))),
+                    r);
     for (struct json_iter it = json_iter(list); by_name && json_next(&it);) {
         struct str name = name_of_tool(it.value, &scratch);
         size_t start = 0;
@@ -912,7 +913,7 @@ bool refusals_learn(const struct provider *p, const struct ask *ask, int status,
     buf_truncate(&r.message, SEARCHED_MAX);
     for (size_t from = 0; r.numbers_count < NUMBERS_MAX &&
                           find_next(buf_str(&r.message), &from, &found, "%s", NUMBER);)
-        r.numbers[r.numbers_count++] = number_of(found);
+        r.numbers[r.numbers_count++] = parse_counted(found);
     for (size_t i = 0; !r.learned && i < sizeof rules / sizeof *rules; i++) {
         buf_clear(&r.notice);
         if (all || (rules[i].any && status != 404) || rules[i].status == status)

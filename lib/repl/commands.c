@@ -764,7 +764,7 @@ static void offer_commands(struct line_words *words, struct str typed, const cha
     buf_release(&name);
 }
 
-static void offer_names(struct repl *r, struct line_words *words, struct str typed)
+static void offer_command_names(struct repl *r, struct line_words *words, struct str typed)
 {
     (void)r;
     offer_commands(words, typed, "");
@@ -934,7 +934,7 @@ static const struct repl_command *first_command(void)
          offer_settings},
         {"tools", "", "list the tools that the model may call", run_tools, NULL},
         {"This program", "", "", NULL, NULL},
-        {"help", "[COMMAND]", "list the commands", show_help, offer_names},
+        {"help", "[COMMAND]", "list the commands", show_help, offer_command_names},
         {"quit", "", "leave, as Ctrl-D does", leave, NULL},
         {"exit", "", "leave, as Ctrl-D does", leave, NULL},
         {0},

@@ -442,7 +442,7 @@ static bool read_history_state(struct folder *f, struct str line)
 
 /* Reads the state of the last run. If the history has lost something since then, or the copy of
  * this machine is gone, everything is read again. */
-static void read_state(struct folder *f)
+static void read_folder_state(struct folder *f)
 {
     const struct copy *own = find_own(f);
     struct buf text = BUF_INIT(SIZE_MAX);
@@ -462,7 +462,7 @@ static void read_state(struct folder *f)
     buf_release(&text);
 }
 
-static int write_state(const struct folder *f, struct err *e)
+static int write_folder_state(const struct folder *f, struct err *e)
 {
     struct buf text = BUF_INIT(SIZE_MAX);
     int result;
@@ -1161,13 +1161,13 @@ static int lock_machine(struct folder *f, struct err *e)
 }
 
 /* Reads the folder, and writes what this machine has. */
-static int exchange(struct folder *f, struct err *e)
+static int exchange_segments(struct folder *f, struct err *e)
 {
     struct err why = ERR_INIT;
     struct merge_count *count;
     struct copy *own;
 
-    read_state(f);
+    read_folder_state(f);
     if (leave_strange(f, e) < 0)
         return -1;
     own = find_own(f);
@@ -1201,12 +1201,12 @@ static int exchange(struct folder *f, struct err *e)
         count->sent += !digests_have(&f->known, merge_digest(f->merge, FACT_LINE, i));
     if (f->job->options.dry_run)
         return 0;
-    if (write_copy(f, e) < 0 || write_state(f, e) < 0)
+    if (write_copy(f, e) < 0 || write_folder_state(f, e) < 0)
         return -1;
     return remove_copies(f, e);
 }
 
-static int run(struct folder *f, struct err *e)
+static int sync_folder(struct folder *f, struct err *e)
 {
     struct sync_job *job = f->job;
     struct buf name = BUF_INIT(BUF_SMALL);
@@ -1221,7 +1221,7 @@ static int run(struct folder *f, struct err *e)
     if (f->merge)
         merge_report_refused(f->merge);
     if (f->merge && set_state_path(f, e) == 0 && find_copies(f, e) == 0) {
-        result = exchange(f, e);
+        result = exchange_segments(f, e);
         if (result < 0) {
             merge_counts(f->merge)->sent = 0; /* how many of them are there is not known */
             if (f->fault.kind != ERR_NONE)
@@ -1261,7 +1261,7 @@ int sync_dir(struct sync_job *job, struct err *e)
     if (f.machine && job->retire && strcmp(f.machine, job->retire) == 0)
         err_set(e, ERR_USAGE, "'%s' is the name of this machine", job->retire);
     else if (f.machine)
-        result = run(&f, e);
+        result = sync_folder(&f, e);
     append_close(&f.lock);
     for (size_t i = 0; i < f.count; i++) {
         file_close(f.copies[i].fd);

@@ -58,7 +58,7 @@ static int read_head(struct sync_machine_entry *m, struct sync_machine_history *
 }
 
 /* Takes the files of a history. */
-static int read_history(struct sync_machine_entry *m, int dir, const char *path, struct err *e)
+static int read_copy_files(struct sync_machine_entry *m, int dir, const char *path, struct err *e)
 {
     struct sync_machine_history h = {.name = mem_text(path_base(path))};
     DIR *list = file_open_dir(dir, path);
@@ -126,7 +126,7 @@ static void read_machine(struct search *s, int parent, const char *name)
         int dir = entry->d_name[0] == '.' ? -1 : dir_open_below(fd, entry->d_name, path, &why);
 
         if (dir >= 0)
-            (void)read_history(&m, dir, below, &why);
+            (void)read_copy_files(&m, dir, below, &why);
         file_close(dir);
         free(below);
         if (why.kind != ERR_NONE)

@@ -116,7 +116,7 @@ static uint64_t line_digest(struct str line)
     return hash64(line, OF_LINE);
 }
 
-static uint64_t key_of(struct str session, struct str id)
+static uint64_t message_key(struct str session, struct str id)
 {
     return known_key(session, id, OF_KEY);
 }
@@ -404,7 +404,7 @@ static void scan_fact(struct merge *m, const struct line *l)
         hash_map_add(&m->waiting_sessions, msg->session_id);
         return;
     }
-    f.key = key_of(msg->session_id, msg->id);
+    f.key = message_key(msg->session_id, msg->id);
     f.digest = line_digest(msg->line);
     f.place = (uint64_t)(l->at + (msg->line.p - l->text.p)) << LENGTH_BITS | msg->line.n;
     m->dead = m->dead || deleted == DELETED;
@@ -513,7 +513,7 @@ static size_t record_deletion(struct merge *m, struct str session, struct str id
 /* Returns how many facts a deletion erases. */
 static uint64_t count_erased(const struct merge *m, struct str session, struct str id)
 {
-    uint64_t key = key_of(session, id), n = 0;
+    uint64_t key = message_key(session, id), n = 0;
     size_t at = (size_t)key;
 
     while (known_next(&m->facts, key, &at))
@@ -769,7 +769,7 @@ uint64_t merge_prefix(struct merge *m, enum fact_kind kind, size_t n)
 bool merge_has(struct merge *m, struct str session, struct str id)
 {
     return is_deleted(m, session, id) ||
-           (load(m, NULL) == 0 && known_find(&m->facts, key_of(session, id)));
+           (load(m, NULL) == 0 && known_find(&m->facts, message_key(session, id)));
 }
 
 static int changed_in_place(const struct merge *m, struct err *e)
@@ -865,7 +865,7 @@ int merge_add(struct merge *m, struct str line, struct err *e)
     }
     if (load(m, e) < 0)
         return -1;
-    key = key_of(m->message.session_id, m->message.id);
+    key = message_key(m->message.session_id, m->message.id);
     digest = line_digest(m->message.line);
     if (is_known(m, key, digest, &other) || is_deleted(m, m->message.session_id, m->message.id))
         return 0;
@@ -929,7 +929,8 @@ static int add_lines(void *arg, off_t at, struct buf *lines, struct err *e)
         struct str line = str_cut(&rest, '\n');
 
         if (!message_parse(&m->message, line) ||
-            is_known(m, key_of(m->message.session_id, m->message.id), line_digest(line), &other) ||
+            is_known(m, message_key(m->message.session_id, m->message.id), line_digest(line),
+                     &other) ||
             is_deleted(m, m->message.session_id, m->message.id))
             continue;
         buf_add_str(lines, line);

@@ -81,7 +81,7 @@ static void find_state(struct pg *p, const char *message)
     }
 }
 
-static int fail(struct pg *p, struct str message, struct err *e)
+static int fail_with_message(struct pg *p, struct str message, struct err *e)
 {
     size_t i = 0;
 
@@ -111,7 +111,7 @@ static int fail_result(struct pg *p, const PGresult *r, struct err *e)
     n = strnlen(state, sizeof(p->state) - 1);
     memcpy(p->state, state, n);
     p->state[n] = '\0';
-    return fail(p, str_of(message), e);
+    return fail_with_message(p, str_of(message), e);
 }
 
 static void pass_notice(void *arg, const PGresult *r)
@@ -185,7 +185,7 @@ static int fail_connection(struct pg *p, struct err *e)
             buf_addf(&message, "; %.*s", ERR_SHOWN(line));
     }
     if (p->state[0])
-        result = fail(p, buf_str(&message), e);
+        result = fail_with_message(p, buf_str(&message), e);
     else
         result = err_set(e, PQconnectionNeedsPassword(p->conn) ? ERR_AUTH : ERR_NETWORK,
                          "cannot connect to PostgreSQL: %s", buf_c(&message));

@@ -72,7 +72,7 @@ static struct str name_of(const struct run *r)
     return str_of(r->job->name);
 }
 
-static void show_work(const struct run *r, const char *name, uint64_t done, uint64_t all)
+static void show_rows_done(const struct run *r, const char *name, uint64_t done, uint64_t all)
 {
     if (r->job->history->work && all > 0)
         r->job->history->work(&(struct task){name, "lines", done, all});
@@ -495,7 +495,7 @@ static int push_lines(struct run *r, size_t from, const struct digests *known, s
         if (is_full(r)) {
             if (store_up_to(r, i + 1, e) < 0)
                 return -1;
-            show_work(r, "send", i + 1 - from, all - from);
+            show_rows_done(r, "send", i + 1 - from, all - from);
         }
     }
     return r->job->options.dry_run ? 0 : store_up_to(r, all, e);
@@ -586,7 +586,7 @@ static int pull_lines(struct run *r, const struct rows *rows, int64_t last, stru
             /* Another copy may have pushed deletions and rows after `last` meanwhile. */
             result = set_pulled(r, at < last ? at : last, e);
             fetched = 0;
-            show_work(r, "receive", end, rows->count);
+            show_rows_done(r, "receive", end, rows->count);
         }
     }
     digests_release(&here);

@@ -463,8 +463,8 @@ static int get_hello(struct peer *p, struct hello *there, struct err *e)
 
 /* Finds the difference in one kind of facts, and exchanges these. Returns 1, 0 if both
  * sides have the same, or -1 with *e set. */
-static int exchange(struct merge *m, struct peer *p, enum fact_kind kind, bool client,
-                    const struct hello hello[2], struct err *e)
+static int exchange_facts(struct merge *m, struct peer *p, enum fact_kind kind, bool client,
+                          const struct hello hello[2], struct err *e)
 {
     struct exchange x = {.merge = m, .peer = p, .kind = kind, .client = client};
     uint64_t sent = merge_counts(m)->sent;
@@ -513,11 +513,11 @@ static int talk(struct merge *m, struct peer *p, bool client, struct err *e)
                        FACTS_MOST);
     result = greet(m, p, client, hello, e);
     if (result == 0)
-        result = exchange(m, p, FACT_DELETION, client, hello, e);
+        result = exchange_facts(m, p, FACT_DELETION, client, hello, e);
     if (result > 0)
         result = greet(m, p, client, hello, e);
     if (result == 0)
-        result = exchange(m, p, FACT_LINE, client, hello, e);
+        result = exchange_facts(m, p, FACT_LINE, client, hello, e);
     return result < 0 ? -1 : 0;
 }
 

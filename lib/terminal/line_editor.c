@@ -78,7 +78,7 @@ struct line {
     enum line_came came;
 };
 
-static struct line *line_of(EditLine *el)
+static struct line *line_of_editor(EditLine *el)
 {
     struct line *l = NULL;
 
@@ -701,7 +701,7 @@ static void replace_text(EditLine *el, const wchar_t *text)
 
 static unsigned char undo_change(EditLine *el, int c)
 {
-    struct line *l = line_of(el);
+    struct line *l = line_of_editor(el);
     const struct wide *former;
 
     (void)c;
@@ -716,7 +716,7 @@ static unsigned char undo_change(EditLine *el, int c)
 /* Replaces libedit's reader, which decodes characters as the locale says. */
 static int next_char(EditLine *el, wchar_t *out)
 {
-    struct line *l = line_of(el);
+    struct line *l = line_of_editor(el);
 
     if (l->begins.count > 0) {
         size_t above = rows_above(l);
@@ -748,7 +748,7 @@ static int next_char(EditLine *el, wchar_t *out)
 /* Reads pasted text up to its mark, and inserts it; no byte in it is a key. */
 static unsigned char insert_pasted(EditLine *el, int key)
 {
-    struct line *l = line_of(el);
+    struct line *l = line_of_editor(el);
     struct buf text = BUF_INIT(PASTE_MAX);
     size_t matched = 0;
     bool cr = false;
@@ -798,7 +798,7 @@ static unsigned char move_by_line(EditLine *el, bool up)
 {
     const LineInfoW *info = el_wline(el);
     const wchar_t *start = info->cursor, *to, *end = info->cursor;
-    struct line *l = line_of(el);
+    struct line *l = line_of_editor(el);
     size_t column;
 
     while (start > info->buffer && start[-1] != L'\n')
@@ -834,7 +834,7 @@ static unsigned char move_down(EditLine *el, int c)
 /* Opens the text in the user's editor. */
 static unsigned char edit_text(EditLine *el, int c)
 {
-    struct line *l = line_of(el);
+    struct line *l = line_of_editor(el);
     const LineInfoW *info = el_wline(el);
     struct buf text = BUF_INIT(SIZE_MAX);
     struct wide edited = {0};
@@ -951,7 +951,7 @@ static unsigned char complete_word(EditLine *el, int c)
     const LineInfoW *info = el_wline(el);
     struct buf text = BUF_INIT(BUF_SMALL);
     struct line_words words = {0};
-    struct line *l = line_of(el);
+    struct line *l = line_of_editor(el);
     unsigned char result;
 
     (void)c;
@@ -967,7 +967,7 @@ static unsigned char complete_word(EditLine *el, int c)
 
 static wchar_t *prompt_of(EditLine *el)
 {
-    struct line *l = line_of(el);
+    struct line *l = line_of_editor(el);
 
     return l->prompt.at;
 }

@@ -49,7 +49,7 @@ static void styled_release(struct markdown_styled *s)
     free(s->of);
 }
 
-static void hold(struct markdown_styled *s, unsigned styles, struct str text, size_t at)
+static void hold_text(struct markdown_styled *s, unsigned styles, struct str text, size_t at)
 {
     if (s->bytes.len + text.n > s->cap)
         s->of = mem_grow(s->of, &s->cap, s->bytes.len + text.n, sizeof *s->of);
@@ -273,11 +273,11 @@ static void add_blank(struct markdown_layout *l, unsigned styles, struct str c, 
     if (c.p[0] == '\t')
         n = TAB_COLUMNS - column % TAB_COLUMNS;
     if (!l->cells) {
-        hold(&l->held, styles, c, at);
+        hold_text(&l->held, styles, c, at);
         l->blank_columns += n;
     }
     for (; l->cells && n > 0 && l->column + l->blank_columns < l->width; n--) {
-        hold(&l->held, styles, STR(" "), at);
+        hold_text(&l->held, styles, STR(" "), at);
         l->blank_columns++;
     }
     l->blanks = l->held.bytes.len;
@@ -301,7 +301,7 @@ static void add_to_word(struct markdown_layout *l, unsigned styles, struct str c
         place_word(l);
     /* A mark without a character before it stands on a blank, and has no more room than a cell. */
     if (l->cells && columns == 0 && !begun) {
-        hold(&l->held, styles, STR(" "), at);
+        hold_text(&l->held, styles, STR(" "), at);
         l->word_columns++;
         l->cell = 1;
     }
@@ -313,7 +313,7 @@ static void add_to_word(struct markdown_layout *l, unsigned styles, struct str c
         place_word(l);
         l->long_word = true;
     }
-    hold(&l->held, styles, c, at);
+    hold_text(&l->held, styles, c, at);
     l->word_columns += columns;
     l->last = cp;
     if (l->long_word)
@@ -344,7 +344,7 @@ static void add_shown(struct markdown_layout *l, unsigned styles, struct str c, 
     l->measured = true;
     /* Lines of code are not wrapped, except on a screen of cells. */
     if (styles & MARKDOWN_BLOCK && !l->cells) {
-        hold(&l->held, styles, c, at);
+        hold_text(&l->held, styles, c, at);
         l->column += columns_of_char(cp);
         return;
     }
@@ -403,7 +403,7 @@ static size_t add_characters(struct markdown_layout *l, unsigned styles, struct 
         else if (!cr || text.n == 1 || text.p[1] != '\n')
             show_character(l, styles, (struct str){text.p, n}, cp, l->offset, add_to_text, l);
         else if (!l->cells)
-            hold(&l->held, styles, STR("\r"), l->offset);
+            hold_text(&l->held, styles, STR("\r"), l->offset);
         l->offset += n;
         text = str_skip(text, n);
     }
@@ -593,7 +593,7 @@ struct cell {
 
 static void hold_in_cell(void *arg, unsigned styles, struct str c, int32_t cp, size_t at)
 {
-    hold(arg, styles, cp == '\t' ? STR(" ") : c, at);
+    hold_text(arg, styles, cp == '\t' ? STR(" ") : c, at);
 }
 
 static void add_to_cell(void *arg, unsigned styles, struct str text)
