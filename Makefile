@@ -65,8 +65,8 @@ cases := $(wildcard tests/cases/*.case)
 cmd_tests := $(wildcard tests/cmd/*.bats)
 system_tests := $(wildcard tests/systems/*.bats)
 # The files that take longest come first and the unit tests last, so that at the end no processor waits
-# for one long file.
-longest_tests := $(addprefix tests/,feature/skip.bats feature/wire.bats feature/turn.bats feature/oracle.bats \
+# for one long file. check-install builds the programs once more, on one processor.
+longest_tests := $(addprefix tests/,check-install cmd/hist-sync.bats feature/page.bats feature/skip.bats feature/wire.bats feature/turn.bats feature/oracle.bats \
     cmd/hist-browse.bats feature/trust.bats feature/store.bats feature/tools.bats feature/order-search.bats \
     feature/index.bats feature/terminal.bats feature/postgresql-roles.bats feature/failover.bats feature/hang.bats \
     feature/interactive.bats feature/bad-input.bats feature/completions.bats cmd/hist-delete.bats)
@@ -100,12 +100,12 @@ asan: ## build with the address and undefined behaviour sanitizers, in build/asa
 
 check: ## build and run every test; the last line is `N passed, N failed`
 	$(call build,$(VARIANT),all tests)
-	$(run) $(script_and_program_tests) tests/layers tests/check-install \
-	    $(addprefix $(here)/,$(unit_tests))
+	$(run) $(script_and_program_tests) tests/layers $(addprefix $(here)/,$(unit_tests))
 
 # Without optimisation these take longer than all others together; check-unit and check-cases run them, too.
-slow_tests := $(addprefix tests/unit/,index_test skip_index_test splits_test regex_literals_test browse_parts_test browse_reader_test) \
-    $(addprefix tests/cases/,hist-import.case hist-import-agents.case hist-import-place.case)
+slow_units := $(addprefix tests/unit/,skip_index_test index_test splits_test browse_parts_test regex_literals_test \
+    browse_reader_test)
+slow_tests := $(slow_units) $(addprefix tests/cases/,hist-import.case hist-import-agents.case hist-import-place.case)
 
 quick: ## the debug build, the unit tests and the cases but the slow ones: what to run after each change
 	$(call build,$(VARIANT),all tests)
@@ -135,7 +135,8 @@ check-asan: ## unit tests, cases and ASAN_TESTS again, under the sanitizers
 .PHONY: check-variant
 check-variant:
 	$(call build,$(VARIANT),all tests)
-	$(run) $(ASAN_TESTS) $(cases) $(addprefix $(here)/,$(unit_tests))
+	$(run) $(ASAN_TESTS) $(addprefix $(here)/,$(slow_units)) $(cases) \
+	    $(addprefix $(here)/,$(filter-out $(slow_units),$(unit_tests)))
 
 COVERAGE_TESTS = tests/cmd/hist-sync.bats
 
