@@ -87,8 +87,9 @@ struct finder {
 struct browse_reader {
     struct source {
         struct history history;
-        struct stat file; /* when its list was read; zeros: it did not exist */
-        bool known;       /* its list was read, or cannot be read */
+        struct stat file;               /* when its list was read; zeros: it did not exist */
+        bool known;                     /* its list was read, or cannot be read */
+        struct search_learned *learned; /* by the last search of the whole file; may be NULL */
     } * sources;
     size_t count;
     struct finder finder;
@@ -197,6 +198,13 @@ static bool place_open(struct place *p, struct pattern *pattern, struct err *e)
 
 static void place_close(struct place *p)
 {
+    struct source *s = &p->f->r->sources[p->history];
+    struct search_learned *learned = p->open ? search_learned(&p->search) : NULL;
+
+    if (learned) {
+        search_learned_free(s->learned, NULL, false);
+        s->learned = learned;
+    }
     if (p->open)
         search_close(&p->search);
     p->open = false;
@@ -602,6 +610,12 @@ struct browse_reader *browse_reader_new(const struct history *histories, size_t 
 void browse_reader_free(struct browse_reader *r)
 {
     finder_end(&r->finder);
+    for (size_t i = 0; i < r->count; i++) {
+        const struct history *h = &r->sources[i].history;
+
+        search_learned_free(r->sources[i].learned, thread_pool_cancelled(h->cancel) ? NULL : h,
+                            false);
+    }
     free(r->sources);
     free(r);
 }

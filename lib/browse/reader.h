@@ -15,6 +15,7 @@ struct browse_reader;
 
 /* The histories are borrowed. */
 struct browse_reader *browse_reader_new(const struct history *histories, size_t count);
+/* Also writes what the searches have learned to the skip indexes, unless a signal has come. */
 void browse_reader_free(struct browse_reader *r);
 
 /* Reads what b->wants says, and clears it: the lists of the histories that have changed since they

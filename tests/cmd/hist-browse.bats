@@ -349,6 +349,19 @@ type to search  F1 help  Enter open  Tab panel  ^O load  Esc back'
     ended 130
 }
 
+@test "hist-browse: what a search of a whole history has learned is in its skip index afterwards" {
+    jq -cn 'range(14000) | {id: "m\(.)", session_id: "s", timestamp: "2024-06-27T15:00:00.000000+00:00", role: "user", content: ("some words \(.) " * 60)}' >big
+    sleep 0.1
+    terminal
+    browse --history big
+    keys 'zzqqxx'
+    screen_has ' no hit '
+    [[ ! -e big.skip ]] || fail 'it was written before the end'
+    keys C-c
+    ended 130
+    [[ -s big.skip ]] || fail "$(ls -l)"
+}
+
 @test "hist-browse: of several words the best come first, as with --sort best, and results of tools fold" {
     local i
     {
