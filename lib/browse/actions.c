@@ -83,6 +83,28 @@ bool browse_act_complete_name(struct browse *b)
     return stat(buf_c(&b->name.text), &st) == 0 && S_ISREG(st.st_mode);
 }
 
+/* Adds a program, which reads the ids of `count` sessions from `in`. Takes ownership of argv and in. */
+static void add_job(struct browse_jobs *j, enum browse_command about, struct str name,
+                    struct words *argv, struct buf *in, size_t count)
+{
+    struct browse_job *job = mem_zalloc(sizeof *job), **end = &j->first;
+
+    job->about = about;
+    job->argv = *argv;
+    job->in = *in;
+    job->count = count;
+    job->child = (struct child)CHILD_INIT;
+    buf_init(&job->name, BUF_LINE);
+    buf_init(&job->out, BUF_LINE);
+    buf_init(&job->said, BUF_SMALL);
+    buf_add_str(&job->name, name);
+    *argv = (struct words){0};
+    buf_init(in, SIZE_MAX);
+    while (*end)
+        end = &(*end)->next;
+    *end = job;
+}
+
 /* Adds the line of an id for a program that reads ids. */
 static void add_id_line(struct buf *in, struct str id)
 {
@@ -107,7 +129,7 @@ static void run_export(struct browse_jobs *j, struct browse *b)
     push_program(&argv, b, "hist-export", home);
     push_words(&argv, "-q", "-o", path, "-", NULL);
     browse_say(b, "exporting");
-    browse_jobs_run(j, BROWSE_EXPORT, buf_str(&b->name.text), &argv, &in, count);
+    add_job(j, BROWSE_EXPORT, buf_str(&b->name.text), &argv, &in, count);
     free(path);
     free(here);
 }
@@ -135,7 +157,7 @@ static void run_deletions(struct browse_jobs *j, const struct browse *b)
             continue;
         push_program(&argv, b, "hist-delete", history);
         push_words(&argv, "--force", "-", NULL);
-        browse_jobs_run(j, BROWSE_DELETE, buf_str(&ids), &argv, &in, count);
+        add_job(j, BROWSE_DELETE, buf_str(&ids), &argv, &in, count);
         buf_release(&ids);
     }
 }
@@ -158,7 +180,7 @@ static void run_fork(struct browse_jobs *j, struct browse *b)
         words_add(&argv, m->id);
     push_session(&argv, id);
     browse_say(b, "forking");
-    browse_jobs_run(j, BROWSE_FORK, STR(""), &argv, &in, 1);
+    add_job(j, BROWSE_FORK, STR(""), &argv, &in, 1);
 }
 
 /* Searches by meaning, in the same histories as the box does. */
@@ -178,7 +200,7 @@ static void run_like(struct browse_jobs *j, struct browse *b)
         words_add_option(&argv, "--role=", str_of(b->role));
     push_words(&argv, "--json", NULL);
     words_add_option(&argv, "--like=", str_skip(buf_str(&b->searched), 1));
-    browse_jobs_run(j, BROWSE_LIKE, buf_str(&b->searched), &argv, &in, 0);
+    add_job(j, BROWSE_LIKE, buf_str(&b->searched), &argv, &in, 0);
 }
 
 void browse_act_run(struct browse_jobs *j, struct browse *b, enum browse_command command)
@@ -354,27 +376,6 @@ int browse_act_open(const struct browse *b, enum browse_command command, struct 
 
 /* How long a program that is stopped may take to end. */
 #define GRACE_MS 2000
-
-void browse_jobs_run(struct browse_jobs *j, enum browse_command about, struct str name,
-                     struct words *argv, struct buf *in, size_t count)
-{
-    struct browse_job *job = mem_zalloc(sizeof *job), **end = &j->first;
-
-    job->about = about;
-    job->argv = *argv;
-    job->in = *in;
-    job->count = count;
-    job->child = (struct child)CHILD_INIT;
-    buf_init(&job->name, BUF_LINE);
-    buf_init(&job->out, BUF_LINE);
-    buf_init(&job->said, BUF_SMALL);
-    buf_add_str(&job->name, name);
-    *argv = (struct words){0};
-    buf_init(in, SIZE_MAX);
-    while (*end)
-        end = &(*end)->next;
-    *end = job;
-}
 
 static void drop_job(struct browse_jobs *j)
 {

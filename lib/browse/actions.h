@@ -35,7 +35,7 @@ int browse_act_chat(const struct browse *b, struct err *e);
 /* ---- programs beside the browser ----
  *
  * browse_jobs_step must be called every BROWSE_JOBS_MS milliseconds while browse_jobs_busy. It does
- * not wait. Programs that were requested with browse_jobs_run run in order, one at a time. Beside
+ * not wait. Programs that were requested with browse_act_run run in order, one at a time. Beside
  * them one text is copied (terminal/clipboard). */
 
 #define BROWSE_JOBS_MS CLIPBOARD_STEP_MS
@@ -64,10 +64,6 @@ struct browse_jobs {
  * BROWSE_DELETE (of all sessions that are to be deleted) or BROWSE_LIKE (for b->searched), and says
  * so in the state. A search ends when b->searched is another text. */
 void browse_act_run(struct browse_jobs *j, struct browse *b, enum browse_command command);
-/* Runs a program, which reads the ids of `count` sessions from `in`. Takes ownership of argv and
- * in. */
-void browse_jobs_run(struct browse_jobs *j, enum browse_command about, struct str name,
-                     struct words *argv, struct buf *in, size_t count);
 bool browse_jobs_busy(const struct browse_jobs *j);
 /* Continues, and reports in the state. Appends the reason of a failure of a program
  * to `failures` (may be NULL). */

@@ -353,8 +353,8 @@ static int repair(struct store *s, size_t first, struct err *e)
     off_t from = 0;
     int rc = store_lock(s, e);
 
-    if (first > 0 && read_row(s, first - 1, row))
-        first--;
+    while (first > 0 && !read_row(s, --first, row))
+        continue;
     for (size_t i = first; rc == 0 && i < s->count; i++) {
         if (!read_row(s, i, row)) {
             rc = make_rows(s, i, 1, from, &refused, e);

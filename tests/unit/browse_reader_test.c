@@ -22,13 +22,16 @@ static void file_is(const char *file, const char *wanted)
     buf_release(&all);
 }
 
-static void run(struct browse_jobs *j, const char *command)
+/* Exports to a file, as whose program hist-export runs `commands`, a script. */
+static void run(struct browse_jobs *j, struct browse *b, const char *commands)
 {
-    struct buf in = BUF_INIT(BUF_SMALL);
-    struct words argv;
+    static size_t count;
+    char name[24];
 
-    CHECK_INT(words_split(&argv, str_of(command), NULL), 0);
-    browse_jobs_run(j, BROWSE_EXPORT, STR("file"), &argv, &in, 1);
+    snprintf(name, sizeof name, "file%zu", count++);
+    scratch_put(name, commands);
+    browse_edit_set(&b->name, str_of(name));
+    browse_act_run(j, b, BROWSE_EXPORT);
 }
 
 static void wait_for_jobs(struct browse_jobs *j, struct browse *b, struct buf *failures)
@@ -43,30 +46,38 @@ static void wait_for_jobs(struct browse_jobs *j, struct browse *b, struct buf *f
 
 TEST(programs_run_in_order)
 {
+    static char path[] = "h";
+    struct history h = {.kind = HISTORY_EXPLICIT, .path = path};
     struct buf failures = BUF_INIT(BUF_SMALL);
     struct browse_jobs j = {0};
     struct browse b;
 
     scratch_enter();
+    /* After --history h -q -o. */
+    scratch_put("hist-export", "#!/bin/sh\nexec sh \"$5\"\n");
+    CHECK_INT(chmod("hist-export", 0700), 0);
     browse_init(&b, 1);
-    run(&j, "sh -c 'sleep 0.1; echo a >>ran'");
-    run(&j, "sh -c 'echo b >>ran; echo reason >&2; exit 3'");
-    run(&j, "sh -c 'echo c >>ran'");
-    run(&j, "sh -c 'exit 4'");
-    run(&j, "./none");
+    b.places = &h;
+    b.self = "./hist-browse";
+    run(&j, &b, "sleep 0.1; echo a >>ran");
+    run(&j, &b, "echo b >>ran; echo reason >&2; exit 3");
+    run(&j, &b, "echo c >>ran");
+    run(&j, &b, "exit 4");
+    b.self = "./none/hist-browse";
+    run(&j, &b, "");
+    b.self = "./hist-browse";
     wait_for_jobs(&j, &b, &failures);
     file_is("ran", "a\nb\nc\n");
     CHECK(j.changed);
     CHECK(str_starts(buf_str(&failures), STR("reason; failed with status 4; ")));
     buf_clear(&failures);
-    run(&j, "true");
+    run(&j, &b, "");
     wait_for_jobs(&j, &b, &failures);
-    CHECK_STR(buf_c(&b.status), "exported to 'file'");
+    CHECK(str_starts(buf_str(&b.status), STR("exported to 'file")));
     CHECK_INT(failures.len, 0);
     /* Those that were not started are forgotten. */
-    run(&j,
-        "sh -c 'trap \"echo gone >>ran; exit\" TERM; echo >begun; while :; do sleep 0.05; done'");
-    run(&j, "sh -c 'echo never >>ran'");
+    run(&j, &b, "trap 'echo gone >>ran; exit' TERM; echo >begun; while :; do sleep 0.05; done");
+    run(&j, &b, "echo never >>ran");
     while (access("begun", F_OK) < 0) {
         browse_jobs_step(&j, &b, &failures);
         file_wait(-1, 10);
