@@ -783,33 +783,27 @@ static int nearest_first(const void *a, const void *b)
  * Returns their number. */
 static size_t find_nearest(struct search_run *r, struct near *all)
 {
-    struct vectors_hit *hits = mem_zalloc(NEAREST_MAX * sizeof *hits);
+    struct vectors_found found = {.most = NEAREST_MAX};
     struct vector v = {0};
     struct like like;
     struct err e = ERR_INIT;
     size_t count = 0;
 
+    found.hits = mem_zalloc(NEAREST_MAX * sizeof *found.hits);
     if (like_open(&like, &r->choice, str_of(r->like), &v, &e) < 0)
         search_failed(r, &e);
     for (size_t i = 0; i < r->count_parts && !r->failed; i++) {
-        size_t refused;
-
-        if (vectors_update(r->parts[i].history, &like.model, &refused, &e) < 0)
+        if (vectors_nearest(r->parts[i].history, &like.model, &v, &found, &e) < 0)
             search_failed(r, &e);
-        if (refused > 0)
+        if (found.refused > 0)
             warnf("the model of embed.model makes no vector of %zu of the messages: they are "
                   "passed over from now on",
-                  refused);
-    }
-    for (size_t i = 0; i < r->count_parts && !r->failed; i++) {
-        size_t found;
-
-        if (vectors_nearest(r->parts[i].history, &like.model, &v, hits, NEAREST_MAX, &found, &e) <
-            0)
-            search_failed(r, &e);
-        for (size_t k = 0; k < found; k++)
+                  found.refused);
+        for (size_t k = 0; k < found.count; k++)
             all[count++] =
-                (struct near){i, {.at = hits[k].at, .n = hits[k].n, .hit = true}, hits[k].score};
+                (struct near){i,
+                              {.at = found.hits[k].at, .n = found.hits[k].n, .hit = true},
+                              found.hits[k].score};
         /* Only the best of all histories stay. */
         qsort(all, count, sizeof *all, nearest_first);
         count = count > NEAREST_MAX ? NEAREST_MAX : count;
@@ -817,7 +811,7 @@ static size_t find_nearest(struct search_run *r, struct near *all)
     for (size_t i = 0; i < count; i++)
         all[i].score = 1 / (float)(RANK_BASE + i);
     free(v.at);
-    free(hits);
+    free(found.hits);
     like_close(&like);
     return count;
 }

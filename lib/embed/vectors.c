@@ -310,37 +310,11 @@ static int make_rows(struct store *s, size_t first, size_t most, off_t from, siz
         }
     }
     *refused += b.refused;
+    s->count = end > s->count ? end : s->count;
     scan_close(&scan);
     message_release(&message);
     buf_release(&b.texts);
     buf_release(&b.rows);
-    return rc;
-}
-
-/* Opens and locks the file, as another process may be about to append to it. */
-static int store_lock(struct store *s, struct err *e)
-{
-    struct append_wait wait = history_wait(s->history);
-
-    if (append_lock(s->fd, s->history->vectors, &wait, e) < 0)
-        return -1;
-    store_load(s);
-    return 0;
-}
-
-int vectors_update(const struct history *h, const struct vectors_model *m, size_t *refused,
-                   struct err *e)
-{
-    struct store s;
-    int rc;
-
-    *refused = 0;
-    if (store_open(&s, h, m) < 0)
-        return errno == 0 ? 0 : store_failed(h, e);
-    rc = store_lock(&s, e);
-    if (rc == 0)
-        rc = make_rows(&s, s.count, SIZE_MAX, s.end, refused, e);
-    file_close(s.fd);
     return rc;
 }
 
@@ -351,10 +325,10 @@ static int repair(struct store *s, size_t first, struct err *e)
     char *row = mem_zalloc(s->row);
     size_t refused = 0;
     off_t from = 0;
-    int rc = store_lock(s, e);
+    int rc = 0;
 
-    while (first > 0 && !read_row(s, --first, row))
-        continue;
+    if (first > 0 && read_row(s, first - 1, row))
+        first--;
     for (size_t i = first; rc == 0 && i < s->count; i++) {
         if (!read_row(s, i, row)) {
             rc = make_rows(s, i, 1, from, &refused, e);
@@ -471,19 +445,26 @@ static int compare_vectors(struct nearest *x, struct err *e)
 }
 
 int vectors_nearest(const struct history *h, const struct vectors_model *m, const struct vector *v,
-                    struct vectors_hit *hits, size_t most, size_t *count, struct err *e)
+                    struct vectors_found *found, struct err *e)
 {
+    struct append_wait wait = history_wait(h);
     struct store s;
-    struct nearest x = {.store = &s, .vector = v, .hits = hits, .most = most};
+    struct nearest x = {.store = &s, .vector = v, .hits = found->hits, .most = found->most};
     int rc;
 
-    *count = 0;
+    found->count = found->refused = 0;
     if (store_open(&s, h, m) < 0)
-        return 0;
-    store_load(&s);
+        return errno == 0 ? 0 : store_failed(h, e);
     for (size_t i = 0; i < THREAD_POOL_SLOTS; i++)
         buf_init(&x.slots[i].rows, SIZE_MAX);
-    rc = compare_vectors(&x, e);
+    /* Another process may be about to append to it. */
+    rc = append_lock(s.fd, h->vectors, &wait, e);
+    if (rc == 0) {
+        store_load(&s);
+        rc = make_rows(&s, s.count, SIZE_MAX, s.end, &found->refused, e);
+    }
+    if (rc == 0)
+        rc = compare_vectors(&x, e);
     if (rc == 0 && x.damaged < SIZE_MAX)
         rc = repair(&s, x.damaged, e) < 0 ? -1 : compare_vectors(&x, e);
     for (size_t i = 0; i < THREAD_POOL_SLOTS; i++) {
@@ -491,6 +472,6 @@ int vectors_nearest(const struct history *h, const struct vectors_model *m, cons
         free(x.slots[i].at);
     }
     file_close(s.fd);
-    *count = rc == 0 ? x.count : 0;
+    found->count = rc == 0 ? x.count : 0;
     return rc;
 }

@@ -54,15 +54,17 @@ struct vector {
  * other than 0, or too many. */
 int vector_read(struct vector *v, struct str json, struct err *e);
 
-/* Makes the vectors that the file does not have, and appends them. *refused gets the number of
- * messages of which the model makes none; they are not asked for again. A history without indexes,
- * such as one that is not trusted, gets none. Returns 0, or -1 with *e set. */
-int vectors_update(const struct history *h, const struct vectors_model *m, size_t *refused,
-                   struct err *e);
-/* Finds the `most` messages whose vectors are nearest, the nearest first, with all threads. `hits`
- * has room for them. Vectors that are damaged in the file are made again. Returns 0 and their
- * number, or -1 with *e set. */
+struct vectors_found {
+    struct vectors_hit *hits; /* of the caller, with room for `most` */
+    size_t most, count;
+    size_t
+        refused; /* messages of which the model made no vector now; they are not asked for again */
+};
+/* Makes the vectors that the file does not have, appends them, and finds the messages whose vectors
+ * are nearest, the nearest first, with all threads. Vectors that are damaged in the file are made
+ * again. A history without indexes, such as one that is not trusted, has none. Returns 0, or -1 with
+ * *e set. */
 int vectors_nearest(const struct history *h, const struct vectors_model *m, const struct vector *v,
-                    struct vectors_hit *hits, size_t most, size_t *count, struct err *e);
+                    struct vectors_found *found, struct err *e);
 
 #endif
