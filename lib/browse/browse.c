@@ -233,47 +233,48 @@ static void perform(struct loop *l, enum browse_command command)
 
 /* ---- input ---- */
 
+/* Finds what the text can be completed to, and sets *common to what all of that begins with. Returns false
+ * if there is nothing. A word that is the name of a field stays. */
+static bool find_offers(struct loop *l, struct str text, struct str *common)
+{
+    words_release(&l->offers);
+    query_offer(&l->offers, text, l->setup->histories, l->setup->count);
+    l->offer = SIZE_MAX;
+    for (size_t i = 0; i < l->offers.count; i++) {
+        struct str one = str_of(l->offers.at[i]);
+
+        *common = i == 0 ? one : *common;
+        /* It ends between two code points. */
+        while (!str_starts(one, *common) || ((unsigned char)common->p[common->n] & 0xc0) == 0x80)
+            common->n--;
+    }
+    return l->offers.count > 1 || (l->offers.count == 1 && common->n > text.n &&
+                                   !str_eq_c(str_skip(*common, text.n), ":"));
+}
+
 /* Completes the field at the end of the box as far as all values have it, and says which there are.
  * If the text is the one that this has made, the next value takes the place of the last one, or with
- * `back` the one before it. Returns false if there is nothing to complete; then the key moves on. A
- * word that is the name of a field stays. */
+ * `back` the one before it. Returns false if there is nothing to complete; then the key moves on. */
 static bool complete_field(struct loop *l, bool back, int64_t now)
 {
     const struct browse_edit *box = &l->b.query;
-    struct str text = buf_str(&box->text), common = text;
+    struct str text = buf_str(&box->text), becomes = text;
     size_t count = l->offers.count, last = text.n;
     struct buf said = BUF_INIT(SIZE_MAX);
 
-    if (box->at < text.n || text.n < 2)
-        return false;
     while (last > 0 && text.p[last - 1] != ' ')
         last--;
-    if (count > 1 && str_eq(text, buf_str(&l->completed))) {
-        l->offer = !back ? (l->offer + 1) % count : (l->offer < count ? l->offer : 0) + count - 1;
-        l->offer %= count;
-        common = str_of(l->offers.at[l->offer]);
-    } else {
-        words_release(&l->offers);
-        if (back || text.n < last + 2)
-            return false;
-        query_offer(&l->offers, text, l->setup->histories, l->setup->count);
-        count = l->offers.count;
-        l->offer = SIZE_MAX;
-        for (size_t i = 0; i < count; i++) {
-            struct str one = str_of(l->offers.at[i]);
+    if (count > 1 && box->at == text.n && str_eq(text, buf_str(&l->completed))) {
+        size_t before = l->offer < count ? l->offer + count - 1 : count - 1;
 
-            common = i == 0 ? one : common;
-            /* It ends between two code points. */
-            while (!str_starts(one, common) || ((unsigned char)common.p[common.n] & 0xc0) == 0x80)
-                common.n--;
-        }
-        if (count == 0 ||
-            (count == 1 && (common.n == text.n || str_eq_c(str_skip(common, text.n), ":"))))
-            return false;
+        l->offer = (back ? before : l->offer + 1) % count;
+        becomes = str_of(l->offers.at[l->offer]);
+    } else if (back || box->at < text.n || text.n < last + 2 || !find_offers(l, text, &becomes)) {
+        return false;
     }
-    browse_complete(&l->b, common, now);
+    browse_complete(&l->b, becomes, now);
     buf_set(&l->completed, buf_str(&box->text));
-    for (size_t i = 0; i < count && count > 1; i++)
+    for (size_t i = 0; i < l->offers.count && l->offers.count > 1; i++)
         buf_addf(&said, "%s%s", i > 0 ? "  " : "", l->offers.at[i] + last);
     browse_say(&l->b, buf_c(&said));
     buf_release(&said);
