@@ -223,6 +223,12 @@ static int flush_held(struct facts *f, struct err *e)
 
 /* ---- links and rewinds ---- */
 
+/* Returns the part of an origin that a link is for. */
+static struct str part_of(const struct facts *f, size_t n)
+{
+    return f->parts.entries[n].key;
+}
+
 static size_t link_of(struct facts *f, struct str *id)
 {
     size_t count = f->parts.count, n = hash_map_number(&f->parts, id);
@@ -248,9 +254,37 @@ void facts_link(struct facts *f, struct str id, struct str parent)
 static bool has_turn(const struct facts *f, size_t from)
 {
     for (size_t i = from; i < f->said_count; i++)
-        if (f->said[i].prompt || f->said[i].answer)
+        if (f->links[f->said[i]].prompt || f->links[f->said[i]].answer)
             return true;
     return false;
+}
+
+static bool is_on_path(const struct facts *f, size_t n)
+{
+    size_t place = f->links[n].said;
+
+    return place > 0 && place <= f->said_count && f->said[place - 1] == n;
+}
+
+static void push_said(struct facts *f, size_t n)
+{
+    f->said = mem_grow(f->said, &f->said_cap, f->said_count + 1, sizeof *f->said);
+    f->said[f->said_count++] = n;
+    f->said_end = f->said_count;
+    f->links[n].said = f->said_count;
+}
+
+/* Makes the path lead to a message that was left, as it did before. */
+static void return_to(struct facts *f, size_t n)
+{
+    size_t *branch = mem_zalloc((f->parts.count + 1) * sizeof *branch), count = 0, at = n + 1;
+
+    for (; at > 0 && !is_on_path(f, at - 1); at = f->links[at - 1].before)
+        branch[count++] = at - 1;
+    f->said_count = at > 0 ? f->links[at - 1].said : 0;
+    while (count > 0)
+        push_said(f, branch[--count]);
+    free(branch);
 }
 
 /* Goes back to the message that this one follows. Returns false if that is not known. */
@@ -260,19 +294,25 @@ static bool follow_parent(struct facts *f, struct str parent)
 
     for (int steps = 0; at > 0 && f->links[at - 1].said == 0 && steps < WALK_MAX; steps++)
         at = f->links[at - 1].parent;
-    if (at > 0 && f->links[at - 1].said > 0 && has_turn(f, f->links[at - 1].said))
+    if (at == 0 || f->links[at - 1].said == 0)
+        return parent.n == 0;
+    if (!is_on_path(f, at - 1))
+        return_to(f, at - 1);
+    else if (has_turn(f, f->links[at - 1].said))
         f->said_count = f->links[at - 1].said;
-    return parent.n == 0 || (at > 0 && f->links[at - 1].said > 0);
+    return true;
 }
 
 static void add_said(struct facts *f, struct str part, bool prompt, bool answer)
 {
     size_t n = link_of(f, &part);
 
-    f->said = mem_grow(f->said, &f->said_cap, f->said_count + 1, sizeof *f->said);
-    f->said[f->said_count++] = (struct said){part, prompt, answer};
-    f->said_end = f->said_count;
-    f->links[n].said = f->said_count;
+    /* A record that is given twice stays where it was, so that no branch leads to itself. */
+    if (f->links[n].said == 0)
+        f->links[n].before = f->said_count > 0 ? f->said[f->said_count - 1] + 1 : 0;
+    f->links[n].prompt = prompt;
+    f->links[n].answer = answer;
+    push_said(f, n);
 }
 
 void facts_left(struct facts *f, struct str id)
@@ -280,8 +320,10 @@ void facts_left(struct facts *f, struct str id)
     struct buf session = BUF_INIT(BUF_SMALL);
 
     import_add_session(&session, f->format, buf_str(&f->session));
-    if (f->tree && import_knows(f->source, buf_str(&session), id, NULL))
+    if (f->tree && import_knows(f->source, buf_str(&session), id, NULL)) {
         add_said(f, id, true, false);
+        f->links[f->said[f->said_count - 1]].left = true;
+    }
     buf_release(&session);
 }
 
@@ -292,7 +334,7 @@ int facts_rewind(struct facts *f, int64_t turns, struct err *e)
     if (flush_held(f, e) < 0)
         return -1;
     while (turns > 0 && at > 0)
-        turns -= f->said[--at].prompt;
+        turns -= f->links[f->said[--at]].prompt;
     f->said_count = at;
     return turns > 0 && f->source->partial ? restart(f) : 0;
 }
@@ -317,7 +359,7 @@ static void note_said(struct facts *f, struct import_message *m, struct str part
     for (size_t i = f->said_count;
          i < f->said_end && !import_knows(f->source, buf_str(&m->session), part, NULL); i++) {
         buf_clear(&id);
-        if (import_knows(f->source, buf_str(&m->session), f->said[i].part, &id))
+        if (import_knows(f->source, buf_str(&m->session), part_of(f, f->said[i]), &id))
             import_add_id(&m->replaces, buf_str(&id));
     }
     buf_release(&id);

@@ -26,12 +26,6 @@ struct fact {
     struct str content;            /* content blocks (JSON), after the text of the message */
 };
 
-/* A message that was given, for rewinds. */
-struct said {
-    struct str part; /* of its origin, borrowed from the keys of `parts` */
-    bool prompt, answer;
-};
-
 struct found_title {
     char *session, *text, *of; /* owned; `of` may be NULL */
     int rank;
@@ -57,10 +51,14 @@ struct facts {
     struct hash_map parts; /* ids of records -> links */
     struct link {
         size_t parent; /* number of the record before, from 1 */
-        size_t said;   /* number of its message, from 1 */
+        size_t said;   /* place of its message in the path, from 1, when it was given last */
+        size_t before; /* number of the record before it in that path, from 1 */
+        bool prompt, answer, left;
     } * links;
     size_t links_cap;
-    struct said *said; /* in file order; from said_count on those that were rewound */
+    /* The path of messages that are shown: numbers of links. From said_count on those that were
+     * rewound. */
+    size_t *said;
     size_t said_count, said_end, said_cap;
     struct found_title *titles;
     size_t titles_count, titles_cap;
