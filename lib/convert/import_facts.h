@@ -48,11 +48,13 @@ struct facts {
     struct hash_map responses; /* -> used */
     struct usage *used;        /* what earlier messages of each response have */
     size_t used_cap;
-    struct hash_map parts; /* ids of records -> links */
+    struct hash_map parts;    /* ids of records -> links */
+    struct hash_map sessions; /* in the history, of these */
     struct link {
-        size_t parent; /* number of the record before, from 1 */
-        size_t said;   /* place of its message in the path, from 1, when it was given last */
-        size_t before; /* number of the record before it in that path, from 1 */
+        size_t parent;  /* number of the record before, from 1 */
+        size_t said;    /* place of its message in the path, from 1, when it was given last */
+        size_t before;  /* number of the record before it in that path, from 1 */
+        size_t session; /* number of its session in `sessions` */
         bool prompt, answer, left;
     } * links;
     size_t links_cap;
@@ -97,5 +99,9 @@ void facts_wait(struct facts *f);
 /* Gives the held answer, and the titles of sessions that have messages; those that come before the
  * messages of their session wait for the next call. Returns as facts_message. */
 int facts_end(struct facts *f, struct err *e);
+/* At the end of a file, gives the messages again that it shows although one of its own messages
+ * replaces them in the history: the user left their branch, and went back to it. The first one
+ * replaces what is left now. Returns as facts_message. */
+int facts_show_again(struct facts *f, struct err *e);
 
 #endif
