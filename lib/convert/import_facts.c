@@ -576,7 +576,9 @@ int facts_message(struct facts *f, struct fact *fact, struct err *e)
         !follow_parent(f, buf_str(&fact->parent)) && f->source->partial &&
         import_knows(f->source, buf_str(&m->session), part, NULL) == 0)
         return restart(f);
-    if (f->source->partial && f->several)
+    /* A message that another one of the file replaces may be shown again. */
+    if (f->source->partial &&
+        (f->several || import_replaced_by(f->source, buf_str(&m->session), part) > 0))
         return restart(f);
     if (f->source->began.len == 0)
         buf_set(&f->source->began, buf_str(&f->source->cwd));
