@@ -6,7 +6,9 @@
 -- Each chat is a tree of messages with parentId; currentId is the tip of the branch that is shown.
 -- Reasoning and tools stand in the text of an answer as <details>, escaped as HTML.
 
-local details = [[(?s)<details type="%s".*?</details>\s*]]
+local reasoning = [[(?s)<details type="reasoning".*?</details>\s*]]
+local tool = [[(?s)<details type="tool_calls".*?</details>\s*]]
+local before_tool = [[(?s)^.*?(?=<details type="tool_calls")]]
 local by_entity = { { "&quot;", '"' }, { "&#x27;", "'" }, { "&lt;", "<" }, { "&gt;", ">" },
   { "&amp;", "&" } }
 
@@ -17,29 +19,43 @@ local function attribute(text, name)
   return type(json(value)) == "string" and json(value) or value
 end
 
-local function answer(id, m, chat)
-  local text, calls, results, u = m.content or "", {}, {}, m.usage or m.info
-  local tool = string.format(details, "tool_calls")
+-- Divides an answer into the texts before its tools, their blocks, and the text after them.
+local function divide(content)
+  local text = replace(type(content) == "string" and content or "", reasoning, "")
+  local texts, tools = {}, {}
   local found = match(text, tool)
 
-  text = replace(text, string.format(details, "reasoning"), "")
   while found do
+    local before = match(text, before_tool) or ""
+
+    texts[#texts + 1] = match(before, [[(?s)^.*\S]])
+    table.insert(tools, found)
+    text = text:sub(#before + #found + 1)
+    found = match(text, tool)
+  end
+  return texts, tools, text
+end
+
+local function answer(id, m, chat)
+  local texts, tools, text = divide(m.content)
+  local calls, results, u = {}, {}, m.usage or m.info
+
+  for _, found in ipairs(tools) do
     local call = attribute(found, "id")
 
     table.insert(calls, { id = call, name = attribute(found, "name"),
       args = attribute(found, "arguments") })
     table.insert(results, { role = "tool", id = id .. "-" .. call, time = m.timestamp,
       content = attribute(found, "result"), result_of = call })
-    text = replace(text, "(?s)^.*?\\Q" .. found .. "\\E", "")
-    found = match(text, tool)
   end
   if #calls > 0 then
     message { role = "assistant", id = id .. "-calls", time = m.timestamp, calls = calls,
-      model = m.model or chat.models[1] }
+      content = texts, model = m.model or chat.models[1], parent = m.parentId }
   end
   for _, result in ipairs(results) do message(result) end
   message { role = "assistant", id = id, time = m.timestamp, content = text,
-    model = m.model or chat.models[1], finish = m.error and "error" or nil,
+    parent = #calls == 0 and m.parentId or nil, model = m.model or chat.models[1],
+    finish = m.error and "error" or nil,
     usage = u and { input = u.prompt_tokens or u.prompt_eval_count,
       output = u.completion_tokens or u.eval_count,
       cache_read = u.prompt_tokens_details.cached_tokens } }
@@ -59,6 +75,13 @@ importer {
     local messages, id = chat.history.messages, chat.history.currentId
     local shown = {}
 
+    local function leave(id)
+      local _, tools = divide(messages[id].content)
+
+      left(id .. "-calls")
+      for _, found in ipairs(tools) do left(id .. "-" .. attribute(found, "id")) end
+      left(id)
+    end
     if not (r.id or chat.id) then return bad("no 'id'") end
     session { id = r.id or chat.id }
     ignored()
@@ -67,12 +90,13 @@ importer {
       table.insert(path, 1, id)
       id = messages[id].parentId
     end
-    for _, other in each(messages) do
-      if not shown[other] then left(other) end
-    end
-    for _, name in ipairs(path) do
+    for n, name in ipairs(path) do
       local m, images = messages[name], 0
 
+      -- The branches that are left begin after the first message.
+      for _, other in each(n == 2 and messages) do
+        if not shown[other] then leave(other) end
+      end
       link(name, m.parentId)
       for file in each(m.files) do images = images + (file.type == "image" and 1 or 0) end
       if m.role == "assistant" then

@@ -33,6 +33,7 @@ struct imported {
     uint64_t session; /* hash64 of the session in its origin; 0: a title, or replaced */
     uint32_t source;  /* number of the last file that had it; 0: the history */
     uint32_t version; /* of its text, see version_of */
+    uint32_t by;      /* number of the line of its session that replaces it, from 1, or 0 */
     off_t at;         /* in the history, or -1 */
 };
 
@@ -295,14 +296,17 @@ static void enter_text(struct import *im, const struct message *m)
     buf_release(&name);
 }
 
-/* Notes the ids in `replaces`, an array. */
-static void enter_replaced(struct import *im, struct str replaces)
+/* Notes the ids in `replaces`, an array, of a line of a session (a hash) or of none. */
+static void enter_replaced(struct import *im, struct str replaces, struct str id, uint64_t session)
 {
     struct buf scratch = BUF_INIT(BUF_SMALL);
+    const size_t *by = session != 0 ? hash_map_find(&im->ids, id) : NULL;
 
     for (struct json_iter it = json_iter(replaces); !it.object && json_next(&it);) {
         const size_t *line = hash_map_find(&im->ids, json_text(it.value, &scratch));
 
+        if (line && by && im->imported[*line].session == session)
+            im->imported[*line].by = (uint32_t)*by + 1;
         if (line)
             im->imported[*line].session = 0;
     }
@@ -322,7 +326,7 @@ static void enter_line(struct import *im, const struct message *m, off_t at)
         as.version = version_of(message_content(m, &text), m->field[FIELD_TOOL_CALLS]);
     }
     (void)enter_origin(im, m->id, origin, &as);
-    enter_replaced(im, m->field[FIELD_REPLACES]);
+    enter_replaced(im, m->field[FIELD_REPLACES], m->id, as.session);
     if (message_is_title(m))
         titles_add(titles_of(im, m->session_id), m);
     buf_release(&scratch);
@@ -1156,7 +1160,7 @@ static int give_message(struct import *im, const struct import_message *m, bool 
     p.nth = mark_at(im, p.mark)->most;
     p.line = *hash_map_find(&im->ids, id) + 1;
     if (m->replaces.len > 0)
-        enter_replaced(im, json_get(line, field_name(FIELD_REPLACES)));
+        enter_replaced(im, json_get(line, field_name(FIELD_REPLACES)), id, as.session);
     if (t && t->first == 0 && is_new)
         t->first = im->pending_count + 1;
     if (im->beginning != 0)
@@ -1169,6 +1173,49 @@ static int give_message(struct import *im, const struct import_message *m, bool 
         raise_most(mark_of_line(im, &parsed, parsed.session_id), 1);
         message_release(&parsed);
     }
+    return add_pending(im, line, p, e);
+}
+
+/* Adds the line of a message once more, without its usage: it names the line that it copies, and
+ * replaces it. */
+static void add_copy(struct buf *line, const struct message *m, struct str id,
+                     const struct buf *replaces)
+{
+    static const enum field other[] = {FIELD_ID, FIELD_REPLACES, FIELD_FORKED_FROM, FIELD_USAGE};
+    struct buf of = BUF_INIT(BUF_SMALL);
+
+    json_add_string(&of, m->id);
+    buf_addf(line, "{\"%s\":", field_name(FIELD_ID));
+    json_add_string(line, id);
+    for (struct json_iter it = json_iter(m->line); json_next(&it);) {
+        bool is_other = false;
+
+        for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+            is_other = is_other || is_field(it.key, other[i]);
+        if (!is_other)
+            add_member(line, it.key, it.value);
+    }
+    buf_addf(line, ",\"%s\":[%s%s%s],\"%s\":%s}", field_name(FIELD_REPLACES), buf_c(&of),
+             replaces->len > 0 ? "," : "", buf_c(replaces), field_name(FIELD_FORKED_FROM),
+             buf_c(&of));
+    buf_release(&of);
+}
+
+/* Stores the copy of the line with this number. */
+static int store_copy(struct import *im, size_t number, struct str origin, struct str id,
+                      struct str line, struct err *e)
+{
+    struct str parts = origin, session = str_cut(&parts, '/');
+    struct pending p = {.session = NONE};
+    struct imported as = {.session = hash64(session, 0),
+                          .source = im->source_number,
+                          .version = im->imported[number - 1].version,
+                          .at = -1};
+
+    p.mark = enter_origin(im, id, origin, &as);
+    p.nth = mark_at(im, p.mark)->most;
+    p.line = *hash_map_find(&im->ids, id) + 1;
+    enter_replaced(im, json_get(line, field_name(FIELD_REPLACES)), id, as.session);
     return add_pending(im, line, p, e);
 }
 
@@ -1228,6 +1275,40 @@ int import_give(struct source *s, struct import_message *m, struct err *e)
     }
     message_release(&was.m);
     buf_release(&was.line);
+    return result;
+}
+
+size_t import_replaced_by(const struct source *s, struct str session, struct str part)
+{
+    const struct import *im = taker_of(s, session);
+    size_t line = im ? known_line(im, session, part) : 0;
+
+    return line > 0 ? im->imported[line - 1].by : 0;
+}
+
+int import_give_again(struct source *s, struct str session, struct str part,
+                      const struct buf *replaces, struct err *e)
+{
+    struct import *im = taker_of(s, session);
+    struct earlier was = {BUF_INIT(BUF_LINE), MESSAGE_INIT};
+    struct buf line = BUF_INIT(BUF_LINE), id = BUF_INIT(BUF_SMALL), origin = BUF_INIT(BUF_LINE);
+    size_t number = im ? known_line(im, session, part) : 0;
+    int result = 0;
+
+    if (number > 0 && !is_part_erased(im, session, part) && find_line(im, number, &was)) {
+        (void)json_decode(was.m.field[FIELD_ORIGIN], &origin);
+        add_id(im, buf_str(&origin), true, &id);
+        add_copy(&line, &was.m, buf_str(&id), replaces);
+        if (!line.overflow)
+            result = store_copy(im, number, buf_str(&origin), buf_str(&id), buf_str(&line), e) < 0
+                         ? -1
+                         : 1;
+    }
+    message_release(&was.m);
+    buf_release(&was.line);
+    buf_release(&line);
+    buf_release(&id);
+    buf_release(&origin);
     return result;
 }
 

@@ -95,6 +95,7 @@ void facts_release(struct facts *f)
     buf_release(&f->point.state);
     hash_map_release(&f->responses);
     hash_map_release(&f->parts);
+    hash_map_release(&f->sessions);
 }
 
 /* ---- reading on ----
@@ -223,6 +224,12 @@ static int flush_held(struct facts *f, struct err *e)
 
 /* ---- links and rewinds ---- */
 
+/* Returns the part of an origin that a link is for. */
+static struct str part_of(const struct facts *f, size_t n)
+{
+    return f->parts.entries[n].key;
+}
+
 static size_t link_of(struct facts *f, struct str *id)
 {
     size_t count = f->parts.count, n = hash_map_number(&f->parts, id);
@@ -248,9 +255,37 @@ void facts_link(struct facts *f, struct str id, struct str parent)
 static bool has_turn(const struct facts *f, size_t from)
 {
     for (size_t i = from; i < f->said_count; i++)
-        if (f->said[i].prompt || f->said[i].answer)
+        if (f->links[f->said[i]].prompt || f->links[f->said[i]].answer)
             return true;
     return false;
+}
+
+static bool is_on_path(const struct facts *f, size_t n)
+{
+    size_t place = f->links[n].said;
+
+    return place > 0 && place <= f->said_count && f->said[place - 1] == n;
+}
+
+static void push_said(struct facts *f, size_t n)
+{
+    f->said = mem_grow(f->said, &f->said_cap, f->said_count + 1, sizeof *f->said);
+    f->said[f->said_count++] = n;
+    f->said_end = f->said_count;
+    f->links[n].said = f->said_count;
+}
+
+/* Makes the path lead to a message that was left, as it did before. */
+static void return_to(struct facts *f, size_t n)
+{
+    size_t *branch = mem_zalloc((f->parts.count + 1) * sizeof *branch), count = 0, at = n + 1;
+
+    for (; at > 0 && !is_on_path(f, at - 1); at = f->links[at - 1].before)
+        branch[count++] = at - 1;
+    f->said_count = at > 0 ? f->links[at - 1].said : 0;
+    while (count > 0)
+        push_said(f, branch[--count]);
+    free(branch);
 }
 
 /* Goes back to the message that this one follows. Returns false if that is not known. */
@@ -260,19 +295,26 @@ static bool follow_parent(struct facts *f, struct str parent)
 
     for (int steps = 0; at > 0 && f->links[at - 1].said == 0 && steps < WALK_MAX; steps++)
         at = f->links[at - 1].parent;
-    if (at > 0 && f->links[at - 1].said > 0 && has_turn(f, f->links[at - 1].said))
+    if (at == 0 || f->links[at - 1].said == 0)
+        return parent.n == 0;
+    if (!is_on_path(f, at - 1))
+        return_to(f, at - 1);
+    else if (has_turn(f, f->links[at - 1].said))
         f->said_count = f->links[at - 1].said;
-    return parent.n == 0 || (at > 0 && f->links[at - 1].said > 0);
+    return true;
 }
 
-static void add_said(struct facts *f, struct str part, bool prompt, bool answer)
+static void add_said(struct facts *f, struct str session, struct str part, bool prompt, bool answer)
 {
     size_t n = link_of(f, &part);
 
-    f->said = mem_grow(f->said, &f->said_cap, f->said_count + 1, sizeof *f->said);
-    f->said[f->said_count++] = (struct said){part, prompt, answer};
-    f->said_end = f->said_count;
-    f->links[n].said = f->said_count;
+    /* A record that is given twice stays where it was, so that no branch leads to itself. */
+    if (f->links[n].said == 0)
+        f->links[n].before = f->said_count > 0 ? f->said[f->said_count - 1] + 1 : 0;
+    f->links[n].session = hash_map_number(&f->sessions, &session);
+    f->links[n].prompt = prompt;
+    f->links[n].answer = answer;
+    push_said(f, n);
 }
 
 void facts_left(struct facts *f, struct str id)
@@ -280,8 +322,10 @@ void facts_left(struct facts *f, struct str id)
     struct buf session = BUF_INIT(BUF_SMALL);
 
     import_add_session(&session, f->format, buf_str(&f->session));
-    if (f->tree && import_knows(f->source, buf_str(&session), id, NULL))
-        add_said(f, id, true, false);
+    if (f->tree && import_knows(f->source, buf_str(&session), id, NULL)) {
+        add_said(f, buf_str(&session), id, true, false);
+        f->links[f->said[f->said_count - 1]].left = true;
+    }
     buf_release(&session);
 }
 
@@ -292,7 +336,7 @@ int facts_rewind(struct facts *f, int64_t turns, struct err *e)
     if (flush_held(f, e) < 0)
         return -1;
     while (turns > 0 && at > 0)
-        turns -= f->said[--at].prompt;
+        turns -= f->links[f->said[--at]].prompt;
     f->said_count = at;
     return turns > 0 && f->source->partial ? restart(f) : 0;
 }
@@ -310,18 +354,26 @@ static bool is_result(const struct fact *fact)
 static void note_said(struct facts *f, struct import_message *m, struct str part, bool prompt)
 {
     struct buf id = BUF_INIT(BUF_SMALL);
+    struct str session = buf_str(&m->session);
     bool answer = m->role == ROLE_ASSISTANT && m->model.len > 0;
+    size_t kept = 0;
 
     if (!f->tree)
         return;
-    for (size_t i = f->said_count;
-         i < f->said_end && !import_knows(f->source, buf_str(&m->session), part, NULL); i++) {
+    if (f->said_count > 0 && f->said_count < f->said_end)
+        kept = import_knows(f->source, session, part_of(f, f->said[f->said_count - 1]), NULL);
+    for (size_t i = f->said_count; i < f->said_end && !import_knows(f->source, session, part, NULL);
+         i++) {
+        size_t line;
+
         buf_clear(&id);
-        if (import_knows(f->source, buf_str(&m->session), f->said[i].part, &id))
+        line = import_knows(f->source, session, part_of(f, f->said[i]), &id);
+        /* The line of an answer can have several records: it stays with the first of them. */
+        if (line > 0 && line != kept)
             import_add_id(&m->replaces, buf_str(&id));
     }
     buf_release(&id);
-    add_said(f, part, prompt, answer);
+    add_said(f, buf_str(&m->session), part, prompt, answer);
 }
 
 /* ---- messages ---- */
@@ -524,7 +576,9 @@ int facts_message(struct facts *f, struct fact *fact, struct err *e)
         !follow_parent(f, buf_str(&fact->parent)) && f->source->partial &&
         import_knows(f->source, buf_str(&m->session), part, NULL) == 0)
         return restart(f);
-    if (f->source->partial && f->several)
+    /* A message that another one of the file replaces may be shown again. */
+    if (f->source->partial &&
+        (f->several || import_replaced_by(f->source, buf_str(&m->session), part) > 0))
         return restart(f);
     if (f->source->began.len == 0)
         buf_set(&f->source->began, buf_str(&f->source->cwd));
@@ -601,6 +655,94 @@ static int give_titles(struct facts *f, struct err *e)
     hash_map_release(&sessions);
     return result;
 }
+
+/* ---- a branch that is shown again ---- */
+
+static size_t line_of_link(const struct facts *f, size_t n, struct buf *id)
+{
+    return import_knows(f->source, f->sessions.entries[f->links[n].session].key, part_of(f, n), id);
+}
+
+static size_t replacing_line(const struct facts *f, size_t n)
+{
+    return import_replaced_by(f->source, f->sessions.entries[f->links[n].session].key,
+                              part_of(f, n));
+}
+
+static struct str line_key(const size_t *line)
+{
+    return (struct str){(const char *)line, sizeof *line};
+}
+
+/* Returns whether the file shows the message of a record. */
+static bool is_shown(const struct facts *f, size_t n)
+{
+    return is_on_path(f, n) && !f->links[n].left;
+}
+
+/* Adds the numbers of all lines that have a part of the file, and of those that it shows. */
+static void find_lines(const struct facts *f, struct hash_map *lines, struct hash_map *shown)
+{
+    for (size_t n = 0; n < f->parts.count; n++) {
+        size_t line = f->links[n].said > 0 ? line_of_link(f, n, NULL) : 0;
+
+        if (line > 0)
+            (void)hash_map_add(lines, line_key(&line));
+        if (line > 0 && is_shown(f, n))
+            (void)hash_map_add(shown, line_key(&line));
+    }
+}
+
+/* Appends the ids of the lines of a session that count although the file does not show them. */
+static void add_left(const struct facts *f, size_t session, const struct hash_map *shown,
+                     struct buf *ids)
+{
+    struct buf id = BUF_INIT(BUF_SMALL);
+
+    for (size_t n = 0; n < f->parts.count; n++) {
+        const struct link *l = &f->links[n];
+        size_t line = 0;
+
+        buf_clear(&id);
+        if (l->said > 0 && l->session == session && replacing_line(f, n) == 0)
+            line = line_of_link(f, n, &id);
+        if (line > 0 && !hash_map_find(shown, line_key(&line)))
+            import_add_id(ids, buf_str(&id));
+    }
+    buf_release(&id);
+}
+
+int facts_show_again(struct facts *f, struct err *e)
+{
+    struct hash_map lines = {0}, shown = {0};
+    struct hash_map done = {0}; /* the sessions of which lines were given again */
+    struct buf ids = BUF_INIT(SIZE_MAX);
+    int result = 0;
+
+    for (size_t i = 0; !f->source->partial && result >= 0 && i < f->said_count; i++) {
+        size_t n = f->said[i], session = f->links[n].session, by = replacing_line(f, n);
+
+        if (by == 0 || !is_shown(f, n))
+            continue;
+        if (lines.count == 0)
+            find_lines(f, &lines, &shown);
+        if (!hash_map_find(&lines, line_key(&by)))
+            continue;
+        buf_clear(&ids);
+        if (!hash_map_find(&done, line_key(&session)))
+            add_left(f, session, &shown, &ids);
+        (void)hash_map_add(&done, line_key(&session));
+        result =
+            import_give_again(f->source, f->sessions.entries[session].key, part_of(f, n), &ids, e);
+    }
+    buf_release(&ids);
+    hash_map_release(&lines);
+    hash_map_release(&shown);
+    hash_map_release(&done);
+    return result < 0 ? -1 : 0;
+}
+
+/* ---- the end of a file ---- */
 
 void facts_wait(struct facts *f)
 {

@@ -26,12 +26,6 @@ struct fact {
     struct str content;            /* content blocks (JSON), after the text of the message */
 };
 
-/* A message that was given, for rewinds. */
-struct said {
-    struct str part; /* of its origin, borrowed from the keys of `parts` */
-    bool prompt, answer;
-};
-
 struct found_title {
     char *session, *text, *of; /* owned; `of` may be NULL */
     int rank;
@@ -54,13 +48,19 @@ struct facts {
     struct hash_map responses; /* -> used */
     struct usage *used;        /* what earlier messages of each response have */
     size_t used_cap;
-    struct hash_map parts; /* ids of records -> links */
+    struct hash_map parts;    /* ids of records -> links */
+    struct hash_map sessions; /* in the history, of these */
     struct link {
-        size_t parent; /* number of the record before, from 1 */
-        size_t said;   /* number of its message, from 1 */
+        size_t parent;  /* number of the record before, from 1 */
+        size_t said;    /* place of its message in the path, from 1, when it was given last */
+        size_t before;  /* number of the record before it in that path, from 1 */
+        size_t session; /* number of its session in `sessions` */
+        bool prompt, answer, left;
     } * links;
     size_t links_cap;
-    struct said *said; /* in file order; from said_count on those that were rewound */
+    /* The path of messages that are shown: numbers of links. From said_count on those that were
+     * rewound. */
+    size_t *said;
     size_t said_count, said_end, said_cap;
     struct found_title *titles;
     size_t titles_count, titles_cap;
@@ -99,5 +99,9 @@ void facts_wait(struct facts *f);
 /* Gives the held answer, and the titles of sessions that have messages; those that come before the
  * messages of their session wait for the next call. Returns as facts_message. */
 int facts_end(struct facts *f, struct err *e);
+/* At the end of a file, gives the messages again that it shows although one of its own messages
+ * replaces them in the history: the user left their branch, and went back to it. The first one
+ * replaces what is left now. Returns as facts_message. */
+int facts_show_again(struct facts *f, struct err *e);
 
 #endif

@@ -228,6 +228,14 @@ bool import_is_scan(const struct source *s);
 /* Returns the number of the line that has a part of an origin, in the history or given before; 0
  * without one. If id is not NULL, the id of the line is appended to it. */
 size_t import_knows(const struct source *s, struct str session, struct str part, struct buf *id);
+/* Returns the number of the line of its session, from another program, that replaces the line which
+ * has the part; 0 if that line counts. */
+size_t import_replaced_by(const struct source *s, struct str session, struct str part);
+/* Stores the line that has the part once more, as a copy of it which replaces it and the lines in
+ * `replaces`, ids separated by commas. Returns 1; 0 if the line was erased or not found; -1 with *e
+ * set. */
+int import_give_again(struct source *s, struct str session, struct str part,
+                      const struct buf *replaces, struct err *e);
 /* Reports that no message came of the file, unless its script ignores all of its records. */
 void import_nothing(struct source *s);
 /* Reports that record s->number is skipped because it cannot be read. */

@@ -518,6 +518,8 @@ static int read_script(const struct import_format *f, struct source *source, str
     if (result == 0) {
         facts_wait(&s->facts);
         result = facts_end(&s->facts, e);
+        if (result == 0)
+            result = facts_show_again(&s->facts, e);
     }
     if (source->point) {
         facts_point(&s->facts, source->point);
