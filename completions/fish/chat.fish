@@ -134,8 +134,8 @@ function __chathist_presets
     if string match -q '*/*' -- $typed
         __fish_complete_path $typed
     else
-        set -l program (__chathist_program chat)
-        $program --$argv[1] </dev/null 2>/dev/null | __chathist_safe 2
+        set -l program (__chathist_program chathist)
+        $program $argv[1] </dev/null 2>/dev/null | __chathist_safe 2
     end
 end
 
