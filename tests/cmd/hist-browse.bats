@@ -1418,10 +1418,10 @@ END
 
 @test "hist-browse: the help screen has every key of the manual" {
     worked
-    terminal 100x40
+    terminal 100x60
     browse
     keys F1
-    screen_has 'hist-browse: keys' '/expression/' 'since:7d before:2026-10-01' 'load: make the session current' \
+    screen_has 'hist-browse: keys' '/expression/' 'since:7d role:user' 'load: make the session current' \
         'by words' '?: all keys'
     screen_lacks 'copy the message' 'this history, or all'
     keys '?'
