@@ -15,11 +15,10 @@
 
 #define LIMIT_ON_TERMINAL 50
 /* The columns of a terminal: those of the headings of an id and of the name of a history, those that
- * both get in any case if they need them, and those of the time, the number, the gaps and a short
+ * the name gets in any case if it needs them, and those of the time, the number, the gaps and a short
  * title. */
 #define ID_LEAST (sizeof "session" - 1)
 #define NAME_LEAST (sizeof "repository" - 1)
-#define ID_COLUMNS ((size_t)26)
 #define NAME_COLUMNS ((size_t)12)
 #define OTHER_COLUMNS ((size_t)47)
 /* In the order of enum rows_by. */
@@ -70,7 +69,7 @@ static struct list_form choose_columns(const struct out *out, const struct choic
 {
     struct list_form form = {.json = c->common.json};
     struct buf text = BUF_INIT(8 * BUF_LINE);
-    size_t most = out->columns / 3 > ID_COLUMNS ? out->columns / 3 : ID_COLUMNS, last = 0, room;
+    size_t most = list_id_most(out), last = 0, room;
 
     *brief = false;
     for (size_t i = 0; out->terminal && i < rows->count && i < limit; i++) {

@@ -162,13 +162,29 @@ enum browse_command browse_command(enum browse_focus focus, int32_t key)
 void browse_help(struct browse_lines *out, enum browse_focus focus, unsigned conditions,
                  size_t columns)
 {
-    unsigned where = conditions == BROWSE_IF_ALL ? ANYWHERE : 1U << focus;
+    static const struct {
+        unsigned where;
+        const char *name;
+    } parts[] = {
+        {ANYWHERE, "everywhere"},
+        {IN_BOX, "in the search box"},
+        {IN_BOX | IN_LIST, "in the search box and the list"},
+        {IN_LIST, "in the list"},
+        {PANELS, "in the list and the messages"},
+        {IN_TEXT, "in the messages"},
+    };
+    bool all = conditions == BROWSE_IF_ALL;
     struct browse_layout how = {.width = columns > 2 ? columns : 2};
     struct buf text = BUF_INIT(BUF_LINE);
 
-    for (size_t i = 0; i < COUNT(helps); i++)
-        if (helps[i].text && helps[i].where & where && (helps[i].conditions & ~conditions) == 0)
-            buf_addf(&text, "%-*s%s\n", KEYS_COLUMNS, helps[i].keys, helps[i].text);
+    for (size_t k = 0; k < (all ? COUNT(parts) : 1); k++) {
+        if (all)
+            buf_addf(&text, "%s%s:\n", k > 0 ? "\n" : "", parts[k].name);
+        for (size_t i = 0; i < COUNT(helps); i++)
+            if (helps[i].text && (helps[i].conditions & ~conditions) == 0 &&
+                (all ? helps[i].where == parts[k].where : helps[i].where & (1U << focus)))
+                buf_addf(&text, "%-*s%s\n", KEYS_COLUMNS, helps[i].keys, helps[i].text);
+    }
     browse_lines_add(out, buf_str(&text), &how);
     buf_release(&text);
 }

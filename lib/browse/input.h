@@ -112,7 +112,7 @@ enum browse_condition {
 };
 
 /* Adds the lines of the help screen: the keys that work in the part with the focus, and what they
- * do; with BROWSE_IF_ALL those of all parts. */
+ * do; with BROWSE_IF_ALL those of all parts, under the names of the parts. */
 void browse_help(struct browse_lines *out, enum browse_focus focus, unsigned conditions,
                  size_t columns);
 /* Appends the foot of the help screen when it shows `rows` of `count` lines from line `top` on. */

@@ -1193,7 +1193,7 @@ bool browse_is_looking(const struct browse *b)
 
 static enum browse_command press_help(struct browse *b, int32_t key)
 {
-    enum browse_command command = browse_command(BROWSE_LIST, key);
+    enum browse_command command = browse_command(BROWSE_TEXT, key);
     size_t rows = b->rows > 2 ? b->rows - 2 : 1, last;
     struct browse_lines lines = {0};
 

@@ -446,11 +446,10 @@ int choose_one(struct choice *c)
     return choose_report(c);
 }
 
-void choose_hint_others(const struct choice *c)
+bool choose_hint_others(const struct choice *c)
 {
-    if (!c->common.quiet && !c->remote && !choose_many(c) && c->files.count == 0 &&
-        c->histories.count == 1)
-        histories_hint_others(&c->histories.at[0], &c->config);
+    return !c->common.quiet && !c->remote && !choose_many(c) && c->files.count == 0 &&
+           c->histories.count == 1 && histories_hint_others(&c->histories.at[0], &c->config);
 }
 
 int choose_status(const struct choice *c)

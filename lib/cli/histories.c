@@ -83,7 +83,7 @@ void histories_release(struct histories *l)
     *l = (struct histories){0};
 }
 
-void histories_hint_others(const struct history *h, const struct config *c)
+bool histories_hint_others(const struct history *h, const struct config *c)
 {
     struct locate_from from = start_from(c);
     struct histories all = {0};
@@ -92,7 +92,7 @@ void histories_hint_others(const struct history *h, const struct config *c)
 
     if (!isatty(STDERR_FILENO) || !c->state_home || h->kind == HISTORY_EXPLICIT ||
         (file_stat(h->dir_fd, h->path, &st) == 0 && st.st_size > 0))
-        return;
+        return false;
     if (locate_all(&from, add_new, &all, NULL) == 0)
         for (size_t i = 0; i < all.count; i++)
             count += file_stat(all.at[i].dir_fd, all.at[i].path, &st) == 0 && st.st_size > 0;
@@ -100,6 +100,7 @@ void histories_hint_others(const struct history *h, const struct config *c)
         hintf(false, "there is no session here; --all reads %zu other histor%s of yours", count,
               count == 1 ? "y" : "ies");
     histories_release(&all);
+    return count > 0;
 }
 
 /* ---- names ---- */

@@ -5,6 +5,7 @@
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/listing.h"
+#include "chathist/cli/wide.h"
 
 /* The code points of a snippet in a pipe, and its fewest columns on a terminal. */
 #define SNIPPET 160
@@ -43,11 +44,12 @@ static size_t print_fields(struct out *o, const struct hit *hit, const struct hi
 {
     const struct message *m = hit->message;
     const struct str parts[] = {m->id, m->timestamp, m->role_text};
-    struct buf line = BUF_INIT(8 * BUF_LINE);
-    size_t width = SNIPPET;
+    struct buf line = BUF_INIT(8 * BUF_LINE), id = BUF_INIT(8 * BUF_LINE);
+    size_t width = SNIPPET, used;
     int64_t us;
 
-    list_add_id(&line, m->session_id);
+    list_add_id(&id, m->session_id);
+    wide_add_fitted(&line, buf_str(&id), o->terminal ? list_id_most(o) : SIZE_MAX);
     if (o->terminal) {
         buf_add_c(&line, "  ");
         if (time_parse_iso(m->timestamp, &us))
@@ -57,7 +59,8 @@ static size_t print_fields(struct out *o, const struct hit *hit, const struct hi
         buf_add_c(&line, "  ");
         if (form->context)
             buf_add_c(&line, hit->found ? ": " : "- ");
-        width = o->columns > line.len + SNIPPET_LEAST ? o->columns - line.len : SNIPPET_LEAST;
+        used = wide_columns(buf_str(&line));
+        width = o->columns > used + SNIPPET_LEAST ? o->columns - used : SNIPPET_LEAST;
     } else {
         for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
             buf_add_byte(&line, '\t');
@@ -67,6 +70,7 @@ static size_t print_fields(struct out *o, const struct hit *hit, const struct hi
     }
     out_raw(o, buf_str(&line));
     buf_release(&line);
+    buf_release(&id);
     return width;
 }
 

@@ -9,8 +9,9 @@
 #include "chathist/cli/wide.h"
 #include "chathist/history/message.h"
 
-/* The columns of a local time. */
+/* The columns of a local time, and those that an id gets in any case if it needs them. */
 #define TIME_COLUMNS 16
+#define ID_COLUMNS ((size_t)26)
 
 static bool reads_back(struct str id)
 {
@@ -38,6 +39,11 @@ void list_add_id(struct buf *line, struct str id)
     json_add_string(&json, id);
     json_add_visible(line, buf_str(&json));
     buf_release(&json);
+}
+
+size_t list_id_most(const struct out *out)
+{
+    return out->columns / 3 > ID_COLUMNS ? out->columns / 3 : ID_COLUMNS;
 }
 
 /* Adds a text in exactly this number of columns. */

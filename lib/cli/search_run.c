@@ -1047,6 +1047,16 @@ static bool find_forms(struct search_run *r, struct buf *said)
     return true;
 }
 
+/* Returns whether --query might find what the texts did not. */
+static bool may_have_forms(const struct search_run *r)
+{
+    const struct pattern *p = &r->pattern;
+
+    return !r->query_text && !r->like && !r->invert && !p->regex && !p->words &&
+           !p->case_sensitive && !choose_restricts(&r->choice) && r->choice.sessions_count == 0 &&
+           (r->what == SEARCH_MESSAGES || r->what == SEARCH_SESSIONS);
+}
+
 static void search_once(struct search_run *r)
 {
     if (r->in_session) {
@@ -1117,10 +1127,11 @@ int search_run_histories(struct search_run *r)
     absent = choose_report(&r->choice);
     if (!found && !r->failed && searched && !r->choice.common.quiet) {
         report_unused(r);
-        choose_hint_others(&r->choice);
         if (r->sessions_hold)
             hintf(false,
                   "no message has all of the texts; --in-session finds the sessions that do");
+        else if (!choose_hint_others(&r->choice) && may_have_forms(r))
+            hintf(false, "nothing has this text; --query looks for other forms of its words, too");
     }
     update_indexes(r);
     for (size_t i = 0; i < r->count_parts; i++)

@@ -1431,7 +1431,7 @@ END
 
 @test "hist-browse: the help screen has every key of the manual" {
     worked
-    terminal 100x40
+    terminal 100x60
     browse
     keys F1
     screen_has 'hist-browse: keys' '/expression/' 'since:7d role:user' 'load: make the session current' \

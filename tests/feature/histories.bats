@@ -83,7 +83,7 @@ setup() {
     run_expect 0 on_tty --raw hist-sessions -r system
     stdout_empty
     run_expect 1 on_tty --raw hist-search question
-    stdout_empty
+    stdout_is 'hist-search: nothing has this text; --query looks for other forms of its words, too'
     cd "$WORK"
     HOME=$WORK run_expect 0 on_tty --raw hist-sessions
     stdout_empty

@@ -680,7 +680,7 @@ TEST(the_help_screen_scrolls_and_closes)
     browse_lines_release(&help);
     play(end, NULL);
     PLAY("(a) text :??jj helping help:2 :k help:1 Page PageUp help:1 PageUp help:0 :x normal",
-         "(a) :? helping Esc normal :a? normal");
+         "(a) :? helping Esc normal :a? normal", "(a) list :?? Blank helping PageUp help:0");
 }
 
 TEST(the_mouse_chooses_and_scrolls)

@@ -171,8 +171,8 @@ void choose_check_output(const struct choice *c, const char *option, const char 
 /* Reports in which other histories the sessions are, unless the program is quiet. */
 void choose_tell_homes(const struct choice *c);
 /* If nothing was found because the one history that was read is empty, says on a terminal that the
- * user has others. */
-void choose_hint_others(const struct choice *c);
+ * user has others. Returns whether it said so. */
+bool choose_hint_others(const struct choice *c);
 /* Returns whether any option restricts the messages or sessions, apart from the names of sessions.
  * */
 bool choose_restricts(const struct choice *c);

@@ -45,8 +45,9 @@ void history_name_add(struct buf *out, const struct history *h);
  * other histories. */
 void history_name_add_end(struct buf *out, const struct history *all, size_t count, size_t number);
 
-/* If a history has no message yet, says on a terminal how many others of the user --all reads. */
-void histories_hint_others(const struct history *h, const struct config *c);
+/* If a history has no message yet, says on a terminal how many others of the user --all reads.
+ * Returns whether it said so. */
+bool histories_hint_others(const struct history *h, const struct config *c);
 
 /* Looks a session of a history up: with `exact` by its whole id, else as session_resolve does.
  * Returns 0 and *id, or -1 with *e set (ERR_ABSENT if the history has no such session). */

@@ -34,6 +34,8 @@ void list_history(struct out *out, const char *history, bool *headed);
  * JSON string if it is empty, `-`, `current` or `last`, begins with `"`, has white space at an end,
  * or holds a tab, a newline or a character that a terminal must not get. */
 void list_add_id(struct buf *line, struct str id);
+/* Returns the most columns that an id takes on this terminal; a longer one loses its end. */
+size_t list_id_most(const struct out *out);
 /* Prints the id of a new session on a line, with `json` as `{"session_id":…}`. */
 void list_id(struct out *out, struct str id, bool json);
 
