@@ -131,6 +131,19 @@ int append_open_present(struct append *a, int dir, const char *path, struct appe
     return open_locked(a, dir, path, 0, wait, e);
 }
 
+int append_open_alone(struct append *a, int dir, const char *path, struct append_wait *wait,
+                      struct err *e)
+{
+    struct stat st;
+
+    if (append_open(a, dir, path, wait, e) < 0)
+        return -1;
+    if (fstat(a->fd, &st) == 0 && st.st_nlink <= 1)
+        return 0;
+    append_close(a);
+    return err_set(e, ERR_FAILURE, "cannot write '%s': it has other names (hard links)", path);
+}
+
 /* Ends a write that had this result (0, or -1 with errno set): syncs it, or takes it back. */
 static int end_write(struct append *a, int written, off_t n, bool sync, struct err *e)
 {

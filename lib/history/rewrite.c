@@ -283,7 +283,7 @@ static int fill_deleted(const struct rewrite *r, const char *path, struct append
         return err_sys(e, errno, "cannot open '%s'", path);
     if (lines.n == 0)
         return 0;
-    if ((missing ? append_open : append_open_present)(d, r->h->dir_fd, path, &wait, e) < 0)
+    if (append_open_alone(d, r->h->dir_fd, path, &wait, e) < 0)
         return -1;
     *before = d->end;
     return append_write(d, lines, true, e);
@@ -298,7 +298,7 @@ static int fill_quarantine(const struct rewrite *r, int from, struct append *q, 
 
     if (r->aside_count == 0)
         return 0;
-    if (append_open(q, r->h->dir_fd, r->quarantine, &wait, e) < 0)
+    if (append_open_alone(q, r->h->dir_fd, r->quarantine, &wait, e) < 0)
         return -1;
     result = q->torn ? file_write_all(q->fd, "\n", 1) : 0;
     for (size_t i = 0; i < r->aside_count && result == 0; i++) {

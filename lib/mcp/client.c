@@ -637,8 +637,14 @@ static void read_notification(struct mcp_server *s, const struct rpc_message *m)
         json_int(json_get(m->body, "progressToken"), &token) && token > 0)
         call = find_call(s, token);
     if (call && call->job->timeout_ms > 0) {
-        call->job->deadline = time_ticks() + call->job->timeout_ms;
-        s->unasked = 0;
+        int64_t now = time_ticks();
+
+        call->job->deadline = now + call->job->timeout_ms;
+        /* A long call may report more than MCP_UNASKED_MAX times, but not within a second. */
+        if (now - s->progressed >= 1000) {
+            s->progressed = now;
+            s->unasked = 0;
+        }
     }
     if (str_eq_c(m->method, "notifications/message"))
         tell_log(s, m->body);

@@ -575,8 +575,8 @@ struct taking {
     bool waits;      /* some wait */
 };
 
-/* Reads the facts of a segment. Returns 1, 0 with *why set if the file cannot be used
- * (ERR_INCOMPLETE if it is damaged), or -1 with *e set. */
+/* Reads the facts of a segment. Returns 1; 0 if the file is not there, or with *why set if it cannot
+ * be used (ERR_INCOMPLETE if it is damaged); or -1 with *e set. */
 static int scan_segment(struct folder *f, const struct copy *c, const struct segment *s,
                         struct taking *t, struct err *why, struct err *e)
 {
@@ -588,6 +588,10 @@ static int scan_segment(struct folder *f, const struct copy *c, const struct seg
 
     if (scan_open(&scan, c->fd, file_path(f, c, s->name), why) < 0)
         return 0;
+    if (scan.fd < 0) {
+        scan_close(&scan);
+        return 0;
+    }
     while (took == 0 && count <= SEGMENT_MOST && (result = scan_line(&scan, &line, why)) > 0 &&
            line.terminated) {
         count++;
@@ -640,12 +644,13 @@ static int read_segment(struct folder *f, struct copy *c, const struct segment *
     if (is_seen(f, s))
         return 1;
     result = has_arrived(f, c, s, why);
-    if (result == 0 && gap)
-        gap->active = gap->after = true;
     if (result < 0)
         result = 0; /* *why is set */
     if (result > 0)
         result = scan_segment(f, c, s, &check, why, e);
+    /* It has not arrived, or its machine has just put others in its place. */
+    if (result == 0 && gap && why->kind == ERR_NONE)
+        gap->active = gap->after = true;
     if (result > 0 && taking.gap)
         result = gap_begin(f, c, gap, e) < 0 ? -1 : 1;
     if (result > 0)

@@ -582,7 +582,7 @@ static int write_deletions(struct merge *m, struct str lines, struct err *e)
     struct append a;
     int result;
 
-    if (append_open(&a, m->h->dir_fd, m->deleted_path, &wait, e) < 0)
+    if (append_open_alone(&a, m->h->dir_fd, m->deleted_path, &wait, e) < 0)
         return -1;
     result = a.fresh && lines.n == 0 ? 0 : append_write(&a, lines, true, e);
     if (result == 0 && a.end == 0 && file_sync_dir(m->h->dir_fd, m->deleted_path) < 0)

@@ -1093,6 +1093,19 @@ faulty() {
     strace -qq -o /dev/null -e "trace=$1" -e "inject=$1:error=$2:when=${number%%:*}" "${@:4}"
 }
 
+@test "hist-sync: a file that its machine removes while another reads is waited for" {
+    as a
+    run_expect 0 hist-append -s s1 text
+    run_expect 0 hist-sync folder
+    as b
+    run_expect 0 faulty openat ENOENT '"lines-' hist-sync folder
+    stdout_empty
+    stderr_is "hist-sync: the newest lines in 'folder/$(name_of a)' wait for files that have not arrived yet"
+    run_expect 0 hist-sync folder
+    stdout_is $'own\t1 received'
+    stderr_empty
+}
+
 @test "hist-sync: an id of the machine that cannot be read is an error, not another machine" {
     [[ -e /etc/machine-id ]] || skip 'this system has no /etc/machine-id'
     as a

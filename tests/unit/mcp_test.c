@@ -434,12 +434,15 @@ TEST(servers_that_break)
     check_breaks("endless", "{}",
                  "MCP server 'fake' cannot be used: it sent a message of more "
                  "than 16 MiB");
+    check_breaks("progress", "{\"times\":50000}",
+                 "MCP server 'fake' cannot be used: it sent 10000 messages and no answer");
 }
 
 TEST(some_noise_is_passed_over)
 {
     start("");
     check_call("noise", "{\"n\":150}", "after the noise", false);
+    check_call("progress", "{\"times\":9000}", "worked", false);
     end();
 }
 

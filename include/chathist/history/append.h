@@ -51,6 +51,10 @@ int append_open(struct append *a, int dir, const char *path, struct append_wait 
  * path. */
 int append_open_present(struct append *a, int dir, const char *path, struct append_wait *wait,
                         struct err *e);
+/* Like append_open, but refuses a file with hard links: an unpacked archive may have made the
+ * companion of its history a name of another file of the user, which the lines would damage. */
+int append_open_alone(struct append *a, int dir, const char *path, struct append_wait *wait,
+                      struct err *e);
 /* Writes complete lines at the end, after a newline if the last line is torn. With `sync` they are
  * on the disk on return. Returns 0, or -1 with *e set and the file truncated to its former size. */
 int append_write(struct append *a, struct str lines, bool sync, struct err *e);

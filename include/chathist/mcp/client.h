@@ -140,7 +140,8 @@ struct mcp_server {
     bool stateless;       /* it has no initialize: each request carries version and capabilities */
     int greetings;        /* how many of server/discover and initialize were tried */
     bool asked_twice;     /* server/discover was repeated */
-    int unasked;          /* messages since its last answer */
+    int unasked;          /* messages since its last answer, or about a second of progress */
+    int64_t progressed;   /* time_ticks when progress last set that to 0 */
     int64_t last_id;      /* the id of our last request: 1, 2, ... */
     int64_t awaited;      /* the request whose answer getting ready depends on; 0: none */
     struct mcp_call *calls; /* calls that have not been answered */
