@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "chathist/base/checksum.h"
+#include "chathist/base/file.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
@@ -119,7 +120,9 @@ struct import {
     /* Set at the first line in our own form. From then on all lines and sessions are counted. */
     bool has_tally;
     bool lost;  /* lines could not be stored */
-    off_t seen; /* the history has been read up to this offset */
+    off_t seen; /* the end of the last line of the history that was read or stored */
+    /* The last scan of the history. It stays open, so that no new file gets its inode. */
+    struct scan scan;
     struct pending *pending;
     size_t pending_count, pending_cap;
     struct buf waiting;            /* their bytes */
@@ -479,15 +482,16 @@ static int read_history(struct import *im, struct err *e)
 {
     struct message m = MESSAGE_INIT;
     struct line line;
-    struct scan scan;
+    struct scan *scan = &im->scan;
     int got;
 
-    if (scan_open(&scan, im->history->dir_fd, im->history->path, e) < 0)
+    scan_close(scan);
+    if (scan_open(scan, im->history->dir_fd, im->history->path, e) < 0)
         return -1;
-    scan.work = im->history->work;
-    scan.task = "read";
+    scan->work = im->history->work;
+    scan->task = "read";
     /* A history that became shorter was replaced. */
-    if (im->seen > scan.size)
+    if (im->seen > scan->size)
         im->seen = 0;
     for (size_t i = 0; im->seen == 0 && i < im->marks.count; i++)
         mark_at(im, i)->stored = 0;
@@ -495,16 +499,16 @@ static int read_history(struct import *im, struct err *e)
         im->sessions[i].lines = 0;
     if (im->seen == 0)
         hash_map_release(&im->begun);
-    scan_from(&scan, im->seen);
-    while ((got = scan_message(&scan, &m, &line, e)) > 0) {
+    scan_from(scan, im->seen);
+    while ((got = scan_message(scan, &m, &line, e)) > 0) {
         enter_line(im, &m, line.at);
         enter_text(im, &m);
         if (im->has_tally)
             count_stored(im, &m);
     }
-    im->seen = scan.size;
-    im->bad_lines += scan.bad;
-    scan_close(&scan);
+    /* Without the lock, the last line may not be finished yet. */
+    im->seen = scan_offset(scan);
+    im->bad_lines += scan->bad;
     message_release(&m);
     return got;
 }
@@ -592,6 +596,8 @@ static int make_lines(void *arg, off_t at, struct buf *lines, struct err *e)
 {
     struct import *im = arg;
 
+    if (!file_is_named(im->history->dir_fd, im->history->path, im->scan.fd))
+        im->seen = 0;
     if (at != im->seen && read_history(im, e) < 0)
         return -1;
     (void)buf_room(lines, im->waiting.len);
@@ -1373,6 +1379,7 @@ struct import *import_new(struct history *h, const struct import_options *o, uin
     im->marks = (struct known)KNOWN_INIT(struct mark);
     im->history = h;
     im->options = *o;
+    im->scan.fd = -1;
     buf_init(&im->waiting, SIZE_MAX);
     if (h && (read_history(im, e) < 0 || (!o->again && read_erased(im, e) < 0))) {
         import_free(im);
@@ -1475,6 +1482,7 @@ void import_free(struct import *im)
 {
     if (!im)
         return;
+    scan_close(&im->scan);
     free(im->pending);
     buf_release(&im->waiting);
     free(im->results);

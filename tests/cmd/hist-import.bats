@@ -267,3 +267,22 @@ for name, messages in ("first", [big, small]), ("second", [small, big]):
     run_expect 0 hist-import --history other.jsonl many
     same other.jsonl "$HISTORY" other.jsonl
 }
+
+@test "hist-import: what another import stored is not stored again after a rewrite" {
+    hist_line c1 user text | jq -c '{role, content: ("padding " * 40), timestamp}' >other.jsonl
+    printf '{"role":"user","content":"%s"}\n' one two three >own.jsonl
+    run_expect 0 hist-import own.jsonl
+    cp "$HISTORY" new
+    run_expect 0 hist-import other.jsonl
+    tail -n 1 "$HISTORY" >>new
+    hist_line c9 user before >"$HISTORY"
+    exec 8<>"$HISTORY"
+    flock 8
+    hist-import own.jsonl >"$OUT" 2>"$ERR" 8>&- &
+    sleep 0.5
+    mv new "$HISTORY"
+    exec 8>&-
+    wait $!
+    stdout_is 0
+    [[ $(wc -l <"$HISTORY") == 4 ]]
+}
