@@ -5,8 +5,11 @@
 #ifdef __APPLE__
 #include <sys/random.h>
 #endif
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define FILES_MOST 10240
 
 #ifdef F_FULLFSYNC
 /* File systems without F_FULLFSYNC, such as those of a network, have fsync. */
@@ -75,6 +78,16 @@ int64_t system_birth(int fd)
     (void)fd;
     return 0;
 #endif
+}
+
+void system_open_many(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= FILES_MOST)
+        return;
+    limit.rlim_cur = limit.rlim_max < FILES_MOST ? limit.rlim_max : FILES_MOST;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 int system_random(void *p, size_t n)

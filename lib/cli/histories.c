@@ -8,6 +8,7 @@
 
 #include "chathist/base/path.h"
 #include "chathist/base/file.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/system.h"
 #include "chathist/base/utf8.h"
@@ -36,19 +37,47 @@ void histories_add_own(struct histories *l, const struct config *c)
     histories_add(l, own);
 }
 
-/* For locate_all: adds a history if it exists, and was not found before. */
+/* The histories that are being found, and the files of those that were. */
+struct finding {
+    struct histories *list;
+    struct hash_map files;
+};
+
+/* Returns whether the history has a file that was not found before. */
+static bool is_new_file(struct finding *f, const struct history *h)
+{
+    struct stat st;
+
+    if (file_stat(h->dir_fd, h->path, &st) < 0 || !S_ISREG(st.st_mode))
+        return false;
+
+    uint64_t id[] = {(uint64_t)st.st_dev, (uint64_t)st.st_ino};
+
+    return hash_map_add(&f->files, (struct str){(const char *)id, sizeof id});
+}
+
 static void add_new(void *arg, struct history history)
 {
-    struct histories *l = arg;
-    struct stat st, other;
-    bool is_new = file_stat(history.dir_fd, history.path, &st) == 0 && S_ISREG(st.st_mode);
+    struct finding *f = arg;
 
-    for (size_t i = 0; is_new && i < l->count; i++)
-        is_new = stat(l->at[i].path, &other) < 0 || !file_is_same(&other, &st);
-    if (is_new)
-        histories_add(l, history);
+    if (is_new_file(f, &history))
+        histories_add(f->list, history);
     else
         history_release(&history);
+}
+
+/* Adds all histories of the user that exist and are not in the list. Returns 0 or -1. */
+static int find_all(struct histories *l, const struct config *c, struct err *e)
+{
+    struct locate_from from = start_from(c);
+    struct finding f = {.list = l};
+    int result;
+
+    for (size_t i = 0; i < l->count; i++)
+        (void)is_new_file(&f, &l->at[i]);
+    result = locate_all(&from, add_new, &f, e);
+    hash_map_release(&f.files);
+    return result;
 }
 
 static int by_last_write(const void *a, const void *b)
@@ -65,11 +94,10 @@ static int by_last_write(const void *a, const void *b)
 
 void histories_add_all(struct histories *l, const struct config *c)
 {
-    struct locate_from from = start_from(c);
     size_t given = l->count;
     struct err e = ERR_INIT;
 
-    if (locate_all(&from, add_new, l, &e) < 0)
+    if (find_all(l, c, &e) < 0)
         die_err(&e);
     if (l->count > given)
         qsort(l->at + given, l->count - given, sizeof *l->at, by_last_write);
@@ -85,7 +113,6 @@ void histories_release(struct histories *l)
 
 bool histories_hint_others(const struct history *h, const struct config *c)
 {
-    struct locate_from from = start_from(c);
     struct histories all = {0};
     struct stat st;
     size_t count = 0;
@@ -93,7 +120,7 @@ bool histories_hint_others(const struct history *h, const struct config *c)
     if (!isatty(STDERR_FILENO) || !c->state_home || h->kind == HISTORY_EXPLICIT ||
         (file_stat(h->dir_fd, h->path, &st) == 0 && st.st_size > 0))
         return false;
-    if (locate_all(&from, add_new, &all, NULL) == 0)
+    if (find_all(&all, c, NULL) == 0)
         for (size_t i = 0; i < all.count; i++)
             count += file_stat(all.at[i].dir_fd, all.at[i].path, &st) == 0 && st.st_size > 0;
     if (count > 0)

@@ -839,6 +839,8 @@ int locate_all(const struct locate_from *from, void (*found)(void *arg, struct h
     char *path;
     int result;
 
+    /* Each history has two or three. */
+    system_open_many();
     init(&own, from);
     if (!own.register_path) {
         history_release(&own);

@@ -212,3 +212,21 @@ setup() {
     done
     [[ ! -e x ]]
 }
+
+@test "histories: there may be more of them than a process may usually have files open" {
+    for i in {1..60}; do
+        make_repo "$HOME/many/$i"
+        cd "$HOME/many/$i" || return 1
+        hist-append -q -s "s$i" "text of many" || fail "$i"
+    done
+    ulimit -Sn 50
+    run_expect 0 hist-search --all -c 'text of many'
+    stdout_is 60
+    stderr_empty
+    run_expect 0 hist-sessions --all
+    [[ $(wc -l <"$OUT") == 64 ]]
+    stderr_empty
+    run_expect 0 hist-import --scan --all
+    stdout_is 0
+    stderr_empty
+}

@@ -27,6 +27,9 @@ int64_t system_ctime(const struct stat *st);
  * system, does not say. It never changes. */
 int64_t system_birth(int fd);
 
+/* Lets the process have as many open files as the system allows it, or 10,240, the most of macOS. */
+void system_open_many(void);
+
 /* Fills p with at most 256 random bytes that cannot be guessed. Returns 0, or -1 with errno set. */
 int system_random(void *p, size_t n);
 
