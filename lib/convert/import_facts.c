@@ -286,6 +286,7 @@ static void return_to(struct facts *f, size_t n)
     while (count > 0)
         push_said(f, branch[--count]);
     free(branch);
+    f->returned = true;
 }
 
 /* Goes back to the message that this one follows. Returns false if that is not known. */
@@ -712,6 +713,30 @@ static void add_left(const struct facts *f, size_t session, const struct hash_ma
     buf_release(&id);
 }
 
+/* After a return to a branch: replaces the lines that are left now, if no line of their session was
+ * given again, by a copy of the last message that the file shows. Returns as facts_message. */
+static int replace_left(struct facts *f, const struct hash_map *shown, struct hash_map *done,
+                        struct err *e)
+{
+    struct buf ids = BUF_INIT(SIZE_MAX);
+    int result = 0;
+
+    for (size_t i = f->said_count; result >= 0 && i > 0; i--) {
+        size_t n = f->said[i - 1], session = f->links[n].session;
+
+        if (!is_shown(f, n) || line_of_link(f, n, NULL) == 0 ||
+            !hash_map_add(done, line_key(&session)))
+            continue;
+        buf_clear(&ids);
+        add_left(f, session, shown, &ids);
+        if (ids.len > 0)
+            result = import_give_again(f->source, f->sessions.entries[session].key, part_of(f, n),
+                                       &ids, e);
+    }
+    buf_release(&ids);
+    return result;
+}
+
 int facts_show_again(struct facts *f, struct err *e)
 {
     struct hash_map lines = {0}, shown = {0};
@@ -734,6 +759,11 @@ int facts_show_again(struct facts *f, struct err *e)
         (void)hash_map_add(&done, line_key(&session));
         result =
             import_give_again(f->source, f->sessions.entries[session].key, part_of(f, n), &ids, e);
+    }
+    if (f->returned && !f->source->partial && result >= 0) {
+        if (lines.count == 0)
+            find_lines(f, &lines, &shown);
+        result = replace_left(f, &shown, &done, e);
     }
     buf_release(&ids);
     hash_map_release(&lines);

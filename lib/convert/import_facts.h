@@ -58,6 +58,7 @@ struct facts {
         bool prompt, answer, left;
     } * links;
     size_t links_cap;
+    bool returned; /* the path led back to a branch that was left */
     /* The path of messages that are shown: numbers of links. From said_count on those that were
      * rewound. */
     size_t *said;
@@ -101,7 +102,7 @@ void facts_wait(struct facts *f);
 int facts_end(struct facts *f, struct err *e);
 /* At the end of a file, gives the messages again that it shows although one of its own messages
  * replaces them in the history: the user left their branch, and went back to it. The first one
- * replaces what is left now. Returns as facts_message. */
+ * replaces what is left now, or the last message does after a return. Returns as facts_message. */
 int facts_show_again(struct facts *f, struct err *e);
 
 #endif
