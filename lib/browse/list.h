@@ -80,8 +80,8 @@ size_t browse_hits_find(const struct browse_hits *h, size_t history, struct str 
 /* How the rows of a list are drawn. */
 struct browse_rows {
     size_t columns;
-    int64_t now;                      /* in microseconds since 1970 */
-    const struct history *places;     /* the name of its history is in each row; NULL: it is not */
+    int64_t now;                  /* in microseconds since 1970 */
+    const struct history *places; /* the name of its history is in each row; NULL: it is not */
     size_t places_count;
     const struct browse_marks *marks; /* may be NULL */
 };

@@ -138,10 +138,14 @@ int append_open_alone(struct append *a, int dir, const char *path, struct append
 
     if (append_open(a, dir, path, wait, e) < 0)
         return -1;
-    if (fstat(a->fd, &st) == 0 && st.st_nlink <= 1)
+    if (fstat(a->fd, &st) < 0)
+        err_sys(e, errno, "cannot write '%s'", path);
+    else if (st.st_nlink > 1)
+        err_set(e, ERR_FAILURE, "cannot write '%s': it has other names (hard links)", path);
+    else
         return 0;
     append_close(a);
-    return err_set(e, ERR_FAILURE, "cannot write '%s': it has other names (hard links)", path);
+    return -1;
 }
 
 /* Ends a write that had this result (0, or -1 with errno set): syncs it, or takes it back. */

@@ -59,8 +59,8 @@ def play(attempt, count, more=''):
 
 # ---- programs with faults
 
-# Where files are fast, if there is such a place.
-MEMORY = '/dev/shm' if 'TMPDIR' not in os.environ and os.access('/dev/shm', os.W_OK) else None
+# Where the files are: in ORACLE_DIR, or else where they are fast, if there is such a place.
+MEMORY = os.environ.get('ORACLE_DIR') or ('/dev/shm' if os.access('/dev/shm', os.W_OK) else None)
 
 @functools.cache
 def library():
