@@ -145,7 +145,7 @@ searched_now() {
         location.hash = '#q=' + encodeURIComponent(query);
         await changed;
         while (['waiting', 'Searching…'].includes(status.textContent)) await new Promise((resolve) => setTimeout(resolve));
-        answers.push(status.textContent.replace(/[“”]/g, "'").replace('No field', 'no field') + ' ' +
+        answers.push(status.textContent.replace(/[\u201c\u201d]/g, "'").replace('No field', 'no field') + ' ' +
             document.getElementById('side-list').textContent.replace(/\s+/g, ' '));
     }
     return answers.join('\n');
