@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/path.h"
 #include "chathist/base/file.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/path.h"
 #include "chathist/base/system.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/diagnostics.h"

@@ -314,6 +314,7 @@ static int script_number(lua_State *L)
     lua_pushinteger(L, (lua_Integer)source->number);
     return 1;
 }
+
 void script_open_facts(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"message", script_message},   {"session", script_session},

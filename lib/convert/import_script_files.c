@@ -215,6 +215,7 @@ static int script_beside(lua_State *L)
     lua_pushcclosure(L, next_beside, 1);
     return 1;
 }
+
 /* Makes the metatable of a kind of value that has to be closed. */
 static void add_metatable(lua_State *L, const char *name, const luaL_Reg *methods)
 {

@@ -478,6 +478,7 @@ static int script_starts(lua_State *L)
     lua_pushboolean(L, text.p && str_starts(text, begin));
     return 1;
 }
+
 void script_open_values(lua_State *L)
 {
     static const luaL_Reg functions[] = {
