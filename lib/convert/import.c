@@ -595,10 +595,10 @@ static void report_results(struct import *im)
 static int make_lines(void *arg, off_t at, struct buf *lines, struct err *e)
 {
     struct import *im = arg;
+    bool replaced = !file_is_named(im->history->dir_fd, im->history->path, im->scan.fd);
 
-    if (!file_is_named(im->history->dir_fd, im->history->path, im->scan.fd))
-        im->seen = 0;
-    if (at != im->seen && read_history(im, e) < 0)
+    im->seen = replaced ? 0 : im->seen;
+    if ((replaced || at != im->seen) && read_history(im, e) < 0)
         return -1;
     (void)buf_room(lines, im->waiting.len);
     for (size_t i = 0, next = 0; i < im->pending_count; i++) {

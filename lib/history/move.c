@@ -195,11 +195,11 @@ static int make_moved_lines(void *arg, off_t at, struct buf *lines, struct err *
 {
     struct move *m = arg;
     int got = 1;
+    /* Another program may do that between two batches. */
+    bool replaced = !file_is_named(m->to->dir_fd, m->to->path, m->other.fd);
 
-    /* Another program may have replaced it, and added lines, since the last batch. */
-    if (!file_is_named(m->to->dir_fd, m->to->path, m->other.fd))
-        m->seen = 0;
-    if (at != m->seen && read_other(m, e) < 0)
+    m->seen = replaced ? 0 : m->seen;
+    if ((replaced || at != m->seen) && read_other(m, e) < 0)
         return -1;
     while (lines->len < BATCH && (got = scan_message(&m->scan, &m->message, NULL, e)) > 0) {
         struct line_count *c;
