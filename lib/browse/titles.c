@@ -96,7 +96,7 @@ void browse_title_text(struct buf *out, struct browse *b)
     if (p->thread.count > 0)
         buf_addf(&rest, "  %zu/%zu%s%s", p->at + 1, p->thread.count, b->every ? "  every line" : "",
                  browse_is_looking(b) ? "  looking" : "");
-    if (browse_pane_hit_number(p, &number, &total))
+    if (browse_pane_hit_number(p, &number, &total) && total > 0)
         buf_addf(&rest, "  hit %zu of %zu", number, total);
     if (p->unseen > 0)
         buf_addf(&rest, "  %zu new below", p->unseen);

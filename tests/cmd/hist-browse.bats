@@ -349,6 +349,17 @@ type to search  F1 help  Enter open  Tab panel  ^O load  Esc back'
     ended 130
 }
 
+@test "hist-browse: a query of fields alone counts no hits in the messages" {
+    worked
+    terminal 80x10
+    browse
+    keys 'role:user'
+    screen_has ' hits ' 'user'
+    screen_lacks ' of 0 '
+    keys C-c
+    ended 130
+}
+
 @test "hist-browse: what a search of a whole history has learned is in its skip index afterwards" {
     jq -cn 'range(14000) | {id: "m\(.)", session_id: "s", timestamp: "2024-06-27T15:00:00.000000+00:00", role: "user", content: ("some words \(.) " * 60)}' >big
     sleep 0.1
