@@ -163,20 +163,17 @@ void history_name_add(struct buf *out, const struct history *h)
     buf_add_str(out, name);
 }
 
-/* Returns whether the name of another history ends with the same parts of a path. */
+/* Returns whether the place of another history ends with the same parts of a path. */
 static bool is_shared(struct str end, const struct history *all, size_t count, size_t number)
 {
-    struct buf name = BUF_INIT(BUF_SMALL);
-    bool shared = false;
+    for (size_t i = 0; i < count; i++) {
+        struct str place = history_place(&all[i]);
 
-    for (size_t i = 0; i < count && !shared; i++) {
-        buf_clear(&name);
-        history_name_add(&name, &all[i]);
-        shared = i != number && str_ends(buf_str(&name), end) &&
-                 (name.len == end.n || name.data[name.len - end.n - 1] == '/');
+        if (i != number && str_ends(place, end) &&
+            (place.n == end.n || place.p[place.n - end.n - 1] == '/'))
+            return true;
     }
-    buf_release(&name);
-    return shared;
+    return false;
 }
 
 void history_name_add_end(struct buf *out, const struct history *all, size_t count, size_t number)
