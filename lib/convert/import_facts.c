@@ -357,14 +357,15 @@ static void note_said(struct facts *f, struct import_message *m, struct str part
     struct buf id = BUF_INIT(BUF_SMALL);
     struct str session = buf_str(&m->session);
     bool answer = m->role == ROLE_ASSISTANT && m->model.len > 0;
-    size_t kept = 0;
+    size_t kept = 0, end;
 
     if (!f->tree)
         return;
-    if (f->said_count > 0 && f->said_count < f->said_end)
+    /* Nothing is replaced by a message that is stored already. */
+    end = import_knows(f->source, session, part, NULL) == 0 ? f->said_end : 0;
+    if (f->said_count > 0 && f->said_count < end)
         kept = import_knows(f->source, session, part_of(f, f->said[f->said_count - 1]), NULL);
-    for (size_t i = f->said_count; i < f->said_end && !import_knows(f->source, session, part, NULL);
-         i++) {
+    for (size_t i = f->said_count; i < end; i++) {
         size_t line;
 
         buf_clear(&id);
@@ -374,7 +375,7 @@ static void note_said(struct facts *f, struct import_message *m, struct str part
             import_add_id(&m->replaces, buf_str(&id));
     }
     buf_release(&id);
-    add_said(f, buf_str(&m->session), part, prompt, answer);
+    add_said(f, session, part, prompt, answer);
 }
 
 /* ---- messages ---- */
