@@ -238,8 +238,8 @@ static void check_places(const struct run *r)
         die_usage("'%s' cannot be both --output and the state of --incremental", file);
 }
 
-/* Returns the directory of the repository of a history, or another one that has it; for the user's own
- * history and one in a file the home directory. */
+/* Returns the directory of the repository of a history, or another one that has it; for the user's
+ * own history and one in a file the home directory. */
 static struct str directory_of_history(const struct history *h)
 {
     bool elsewhere = h->kind == HISTORY_USER || h->kind == HISTORY_EXPLICIT;

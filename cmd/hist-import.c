@@ -414,8 +414,8 @@ static int print_resume(struct run *r, const char *self)
     return out_close(&r->out, r->status);
 }
 
-/* Prints the number of imported messages, on a terminal with a name, and then says how many sessions
- * a scan left out because they belong to other histories. */
+/* Prints the number of imported messages, on a terminal with a name, and then says how many
+ * sessions a scan left out because they belong to other histories. */
 static void print_number(struct run *r)
 {
     size_t left = r->placed && !r->quiet ? import_places_elsewhere(&r->places) : 0;

@@ -14,9 +14,9 @@
 #include "chathist/history/message.h"
 
 #define LIMIT_ON_TERMINAL 50
-/* The columns of a terminal: those of the headings of an id and of the name of a history, those that
- * the name gets in any case if it needs them, and those of the time, the number, the gaps and a short
- * title. */
+/* The columns of a terminal: those of the headings of an id and of the name of a history, those
+ * that the name gets in any case if it needs them, and those of the time, the number, the gaps and
+ * a short title. */
 #define ID_LEAST (sizeof "session" - 1)
 #define NAME_LEAST (sizeof "repository" - 1)
 #define NAME_COLUMNS ((size_t)12)

@@ -83,7 +83,8 @@ bool browse_act_complete_name(struct browse *b)
     return stat(buf_c(&b->name.text), &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Adds a program, which reads the ids of `count` sessions from `in`. Takes ownership of argv and in. */
+/* Adds a program, which reads the ids of `count` sessions from `in`. Takes ownership of argv and
+ * in. */
 static void add_job(struct browse_jobs *j, enum browse_command about, struct str name,
                     struct words *argv, struct buf *in, size_t count)
 {

@@ -233,8 +233,8 @@ static void perform(struct loop *l, enum browse_command command)
 
 /* ---- input ---- */
 
-/* Finds what the text can be completed to, and sets *common to what all of that begins with. Returns false
- * if there is nothing. A word that is the name of a field stays. */
+/* Finds what the text can be completed to, and sets *common to what all of that begins with.
+ * Returns false if there is nothing. A word that is the name of a field stays. */
 static bool find_offers(struct loop *l, struct str text, struct str *common)
 {
     words_release(&l->offers);
@@ -253,8 +253,9 @@ static bool find_offers(struct loop *l, struct str text, struct str *common)
 }
 
 /* Completes the field at the end of the box as far as all values have it, and says which there are.
- * If the text is the one that this has made, the next value takes the place of the last one, or with
- * `back` the one before it. Returns false if there is nothing to complete; then the key moves on. */
+ * If the text is the one that this has made, the next value takes the place of the last one, or
+ * with `back` the one before it. Returns false if there is nothing to complete; then the key moves
+ * on. */
 static bool complete_field(struct loop *l, bool back, int64_t now)
 {
     const struct browse_edit *box = &l->b.query;

@@ -14,8 +14,8 @@
 
 #define BROWSE_KEPT 100
 
-/* Applies the line for a history to a new state. Returns 0, also if the file has no such line, or -1
- * with *e set. */
+/* Applies the line for a history to a new state. Returns 0, also if the file has no such line, or
+ * -1 with *e set. */
 int browse_state_load(struct browse *b, const char *path, struct str history, struct err *e);
 /* Replaces the line for a history. Returns 0, or -1 with *e set. */
 int browse_state_save(const struct browse *b, const char *path, struct str history, struct err *e);

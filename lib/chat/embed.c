@@ -16,7 +16,8 @@
 #define TEXTS_MAX ((size_t)16 << 20)
 /* The largest response that is read. */
 #define VECTORS_MAX ((size_t)256 << 20)
-/* A text that is refused is shortened to this number of code points, then to half of it, down to LESS_TO. */
+/* A text that is refused is shortened to this number of code points, then to half of it, down to
+ * LESS_TO. */
 #define LESS_FROM ((size_t)800)
 #define LESS_TO ((size_t)100)
 

@@ -357,8 +357,8 @@ static const struct mark *find_origin(const struct import *im, struct str origin
     return mark && mark->line > 0 ? first : NULL;
 }
 
-/* Reads the list of erased lines: the ids of lines, and the parts of their origins. Returns 0, or -1 with *e
- * set. */
+/* Reads the list of erased lines: the ids of lines, and the parts of their origins. Returns 0, or
+ * -1 with *e set. */
 static int read_erased(struct import *im, struct err *e)
 {
     struct buf text = BUF_INIT(SIZE_MAX), session = BUF_INIT(BUF_SMALL), id = BUF_INIT(BUF_LINE),

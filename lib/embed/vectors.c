@@ -136,8 +136,8 @@ static bool is_of_history(const struct store *s, const char *row)
     return right;
 }
 
-/* Looks at the stored rows. Another model, another history and another version begin a new file; the
- * rows that a crash left unfinished at the end are made again. */
+/* Looks at the stored rows. Another model, another history and another version begin a new file;
+ * the rows that a crash left unfinished at the end are made again. */
 static void store_load(struct store *s)
 {
     char head[HEAD_WORDS * WORD], stored[sizeof head];

@@ -168,8 +168,8 @@ static struct str moved_line(struct move *m)
 
 /* ---- storing ---- */
 
-/* Counts the lines that the other history has, from m->seen on. Its lock is held: otherwise the last
- * line may not be finished, or be taken back. */
+/* Counts the lines that the other history has, from m->seen on. Its lock is held: otherwise the
+ * last line may not be finished, or be taken back. */
 static int read_other(struct move *m, struct err *e)
 {
     int got;

@@ -575,8 +575,8 @@ struct taking {
     bool waits;      /* some wait */
 };
 
-/* Reads the facts of a segment. Returns 1; 0 if the file is not there, or with *why set if it cannot
- * be used (ERR_INCOMPLETE if it is damaged); or -1 with *e set. */
+/* Reads the facts of a segment. Returns 1; 0 if the file is not there, or with *why set if it
+ * cannot be used (ERR_INCOMPLETE if it is damaged); or -1 with *e set. */
 static int scan_segment(struct folder *f, const struct copy *c, const struct segment *s,
                         struct taking *t, struct err *why, struct err *e)
 {

@@ -121,8 +121,8 @@ int selection_read(const struct selection *s, struct selection_part *part, size_
 int selection_read_part(const struct selection *s, struct selection_part *part, off_t at, size_t n,
                         struct err *e);
 
-/* Records in the state that a file with this fstat and system_birth is about to grow, without the lines
- * that are new in this run. Returns 0 once that is on disk, or -1 with *e set. */
+/* Records in the state that a file with this fstat and system_birth is about to grow, without the
+ * lines that are new in this run. Returns 0 once that is on disk, or -1 with *e set. */
 int selection_save_growth(struct selection *s, const struct stat *file, int64_t born,
                           struct err *e);
 /* Records in the state that all lines up to the last one that selection_load saw are exported.

@@ -62,8 +62,8 @@ struct vectors_found {
 };
 /* Makes the vectors that the file does not have, appends them, and finds the messages whose vectors
  * are nearest, the nearest first, with all threads. Vectors that are damaged in the file are made
- * again. A history without indexes, such as one that is not trusted, has none. Returns 0, or -1 with
- * *e set. */
+ * again. A history without indexes, such as one that is not trusted, has none. Returns 0, or -1
+ * with *e set. */
 int vectors_nearest(const struct history *h, const struct vectors_model *m, const struct vector *v,
                     struct vectors_found *found, struct err *e);
 

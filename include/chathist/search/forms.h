@@ -69,8 +69,8 @@ struct forms {
 /* Returns the size of the newest part of each history, in which forms are looked for. It does not
  * depend on the clock, nor on the skip index, so that a history always gives the same answer. */
 off_t forms_newest_part(size_t histories);
-/* Looks for the words unchanged, and counts the absent ones; no session holds all words if there are any.
- * Returns as forms_run does, which calls this itself. */
+/* Looks for the words unchanged, and counts the absent ones; no session holds all words if there
+ * are any. Returns as forms_run does, which calls this itself. */
 int forms_look_for_words(struct forms *f, struct err *e);
 /* Looks for the forms. Returns 0; -1 with *e set; or SEARCH_PAUSED if `open` sets `until` of struct
  * search, and the next call continues. To be released in any case. */

@@ -50,7 +50,8 @@
 #include "chathist/history/message.h"
 #include "chathist/search/pattern.h"
 
-/* The language in two lines, for help, short enough for /help on 80 columns; and an example for a box that is empty. */
+/* The language in two lines, for help, short enough for /help on 80 columns; and an example for a
+ * box that is empty. */
 #define QUERY_HELP_WORDS "words in any order, \"a phrase\", -without, /expression/"
 #define QUERY_HELP_FIELDS "since:7d role:user file:a.c tool:bash in:shop model: title:"
 #define QUERY_EXAMPLE "retry \"a phrase\" -word since:7d file:main.c"
