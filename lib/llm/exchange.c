@@ -512,8 +512,12 @@ static int exchange_once(const struct provider *p, const struct ask *ask, struct
             e->kind = ERR_SIGNAL;
         rc = -1;
     }
-    if (!a->finish_reason && rc != 0)
+    /* An error after the reason of a complete response makes it incomplete. */
+    if (rc != 0 && !a->finish_reason)
         response_set_finish(a, e->kind == ERR_SIGNAL ? STR("interrupted") : STR("error"));
+    else if (rc != 0 && e->kind != ERR_SIGNAL &&
+             message_ending(str_of(a->finish_reason), NULL) == ENDING_COMPLETE)
+        response_set_finish(a, STR("error"));
     else if (!a->finish_reason)
         response_set_finish(a, a->refused ? STR("content_filter") : STR("stop"));
     response_finish_calls(a);

@@ -528,22 +528,26 @@ static int read_part(struct response *a, struct str type, struct str object, boo
  * are not read repeat others, or report the progress of a tool at the server. */
 static int read_known_event(struct response *a, struct str type, struct str object, struct err *e)
 {
-    static const char *const bad_ends[] = {"incomplete", "failed", "cancelled"};
-    struct str response = json_get(object, "response"), status = json_get(response, "status");
+    struct str response = json_get(object, "response");
     bool known;
     int rc;
 
     if (!str_starts(type, STR("response.")))
         return 0;
     type = str_skip(type, strlen("response."));
-    /* Some servers end every stream with `completed`. */
-    for (size_t i = 0; i < sizeof bad_ends / sizeof *bad_ends; i++)
-        if (str_eq_c(type, "completed") && json_is_text(status, bad_ends[i]))
-            return responses_read_end(a, response, str_of(bad_ends[i]), e) == 0 ? 1 : -1;
     if (str_eq_c(type, "created") || str_eq_c(type, "in_progress"))
         wire_set_model(a, json_get(response, "model"));
-    if (str_eq_c(type, "completed") || str_eq_c(type, "incomplete") || str_eq_c(type, "failed"))
-        return responses_read_end(a, response, type, e) == 0 ? 1 : -1;
+    if (str_eq_c(type, "completed") || str_eq_c(type, "incomplete") || str_eq_c(type, "failed")) {
+        struct buf scratch = BUF_INIT(BUF_LINE);
+        struct str status = json_text(json_get(response, "status"), &scratch);
+
+        /* Some servers end every stream with `completed`. */
+        if (str_eq_c(type, "completed") && status.n > 0)
+            type = status;
+        rc = responses_read_end(a, response, type, e) == 0 ? 1 : -1;
+        buf_release(&scratch);
+        return rc;
+    }
     rc = read_part(a, type, object, &known, e);
     a->begun = a->begun || known;
     return rc;

@@ -200,6 +200,20 @@ TEST(the_end_of_a_stream)
 }
 
 /* A server that does not close the connection does not delay the result. */
+/* The reason came, but so did an error: the response must not be stored as a finished one. */
+TEST(an_error_after_the_reason)
+{
+#define BROKE "data: {\"error\":{\"message\":\"lost\"}}\n\n"
+    WIRE(200, EVENTS, DELTA("a") FINISH("stop") BROKE, ERR_NONE);
+    FAILS("a", "error", ERR_INCOMPLETE, "answer is incomplete: server error: lost");
+    WIRE(200, EVENTS, DELTA("a") FINISH("tool_calls") BROKE, ERR_NONE);
+    FAILS("a", "error", ERR_INCOMPLETE, "answer is incomplete: server error: lost");
+    /* A reason that says why the response is not complete says more. */
+    WIRE(200, EVENTS, DELTA("a") FINISH("length") BROKE, ERR_NONE);
+    FAILS("a", "length", ERR_INCOMPLETE, "answer is incomplete: server error: lost");
+#undef BROKE
+}
+
 TEST(behind_the_end_mark_nothing_is_read)
 {
     struct asked a;
