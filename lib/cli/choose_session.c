@@ -357,7 +357,8 @@ void choose_session(struct resume *r, struct resume_request request, const struc
     err_release(&e);
     buf_release(&found);
     free(copy);
-    if (r->fresh || (request.last && h->notice && !is_current_session(h, buf_str(&r->id))))
+    if (r->fresh || h->displaced ||
+        (request.last && h->notice && !is_current_session(h, buf_str(&r->id))))
         choose_tell_place(h, quiet);
     else
         tell_earlier(h, quiet);

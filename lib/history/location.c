@@ -711,8 +711,10 @@ static int locate_by_directory(struct history *h, const struct locate_from *from
     struct git_search s = {.g = h->git = mem_zalloc(sizeof *h->git), .e = e};
     int found = git_dirs_open(&s, from);
 
-    if (found > 0)
+    if (found > 0) {
         found = locate_in_repository(h, from->reader, &s.unusable, e);
+        h->displaced = found == 0;
+    }
     if (found <= 0) {
         close_dirs(h);
         close_git(h);

@@ -191,7 +191,7 @@ root_only() {
     run_expect 0 chat hello
     stderr_is "chat: '$WORK/.git/aicoder' belongs to another user: using your own history '$USER_HISTORY'"
     run_expect 0 chat again
-    stderr_empty
+    stderr_is "chat: '$WORK/.git/aicoder' belongs to another user: using your own history '$USER_HISTORY'"
     run_expect 0 hist-sessions
     stdout_matches hello
     [[ -z $(ls -A .git/aicoder) ]]
@@ -492,10 +492,19 @@ END
     use_echo
     run_expect 0 chat hello
     stdout_is hello '[1 message]'
-    stderr_is "chat: '$WORK/.git/aicoder' is a symbolic link: using your own history '$HOME/.local/share/aicoder/history.jsonl'"
+    local said="'$WORK/.git/aicoder' is a symbolic link: using your own history '$HOME/.local/share/aicoder/history.jsonl'"
+    stderr_is "chat: $said"
+    # Also while a session of the user's own history continues.
+    run_expect 0 chat hello
+    stderr_is "chat: $said"
+    run_expect 0 hist-append text
+    stderr_is "hist-append: $said"
+    run_expect 0 hist-append -s named text
+    stderr_is "hist-append: $said"
     run_expect 0 hist-append -q text
+    stderr_empty
     run_expect 0 hist-search -c text
-    stdout_is 1
+    stdout_is 3
     run_expect 0 hist-new
     stderr_has "'$WORK/.git/aicoder' is a symbolic link: using your own history"
     [[ -z $(ls -A elsewhere) ]]

@@ -88,6 +88,8 @@ struct history {
     char *notice;  /* why it is this history, if another one would be expected; else NULL */
     char
         *trust_fault; /* why it could not be determined whether the history is trusted; else NULL */
+    bool displaced;   /* the user's repository cannot have a history, so it is another one: say
+                         `notice` each time something is stored, not only if a session begins */
     bool is_old;      /* this is `.aicoder` in the work tree; it has not been moved yet */
     bool dir_exists;  /* the directory need not be made; always true when explicit */
     bool safe;        /* no other user can have written the directory, the history, the pointer */
