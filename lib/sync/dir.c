@@ -1203,7 +1203,9 @@ static int exchange_segments(struct folder *f, struct err *e)
     count = merge_counts(f->merge);
     for (size_t i = f->lines_then > count->gone ? f->lines_then - (size_t)count->gone : 0;
          i < merge_facts(f->merge, FACT_LINE); i++)
-        count->sent += !digests_have(&f->known, merge_digest(f->merge, FACT_LINE, i));
+        if (!digests_have(&f->known, merge_digest(f->merge, FACT_LINE, i)) &&
+            merge_count_sent(f->merge, i, e) < 0)
+            return -1;
     if (f->job->options.dry_run)
         return 0;
     if (write_copy(f, e) < 0 || write_folder_state(f, e) < 0)

@@ -812,6 +812,22 @@ int merge_read(struct merge *m, enum fact_kind kind, size_t i, struct buf *text,
     return i < m->covered.count ? read_fact(m, fact_at(m, i), text, e) : changed_in_place(m, e);
 }
 
+int merge_count_sent(struct merge *m, size_t i, struct err *e)
+{
+    struct buf line = BUF_INIT(BUF_LINE);
+    int result = 0;
+    bool gone = false;
+
+    if (m->options.dry_run && m->deleted.count > 0) {
+        result = merge_read(m, FACT_LINE, i, &line, e);
+        gone = result == 0 && message_parse(&m->message, buf_str(&line)) &&
+               is_deleted(m, m->message.session_id, m->message.id);
+    }
+    m->count.sent += result == 0 && !gone;
+    buf_release(&line);
+    return result;
+}
+
 /* ---- what another copy has ---- */
 
 int merge_delete(struct merge *m, struct str session, struct str id)

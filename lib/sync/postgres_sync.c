@@ -488,9 +488,7 @@ static int push_lines(struct run *r, size_t from, const struct digests *known, s
     for (size_t i = from; i < all; i++) {
         if (digests_have(known, merge_digest(r->merge, FACT_LINE, i)))
             continue;
-        if (r->job->options.dry_run)
-            merge_counts(r->merge)->sent++;
-        else if (push_line(r, i, e) < 0)
+        if ((r->job->options.dry_run ? merge_count_sent(r->merge, i, e) : push_line(r, i, e)) < 0)
             return -1;
         if (is_full(r)) {
             if (store_up_to(r, i + 1, e) < 0)

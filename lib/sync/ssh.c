@@ -391,8 +391,10 @@ static int send_facts(struct exchange *x, struct err *e)
         if (result < 0)
             break;
         buf_addf(&x->peer->output, "%s\n", buf_c(&text));
-        merge_counts(x->merge)->sent += x->kind == FACT_LINE;
-        result = peer_flush_piece(x->peer, e);
+        if (x->kind == FACT_LINE)
+            result = merge_count_sent(x->merge, i, e);
+        if (result == 0)
+            result = peer_flush_piece(x->peer, e);
     }
     buf_release(&text);
     return result < 0 ? -1 : peer_end_list(x->peer, e);

@@ -515,6 +515,28 @@ file_of() {
     stdout_is $'own\t2 received, 2 sent'
 }
 
+@test "hist-sync: --dry-run does not count as sent what would be erased" {
+    make_ssh
+    as b
+    as a
+    ask s1 one
+    ask s2 two
+    run_expect 0 hist-sync ssh://b
+    as b
+    run_expect 0 hist-delete --force s1
+    # The folder gets the deletion, but not the lines.
+    run_expect 0 hist-sync folder
+    as a
+    local place
+    for place in folder ssh://b; do
+        run_expect 0 hist-sync --dry-run "$place"
+        stdout_is $'own\t2 deleted'
+    done
+    run_expect 0 hist-sync folder
+    stdout_is $'own\t2 deleted'
+    equal a b
+}
+
 @test "hist-sync: deletions that were replaced by others are all written again" {
     as a
     ask s1 one

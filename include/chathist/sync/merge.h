@@ -95,6 +95,9 @@ uint64_t merge_set(const struct merge *m, enum fact_kind kind);
 /* Reads the text of a fact, a line without its newline, into `text`, which it clears first. Returns
  * 0, or -1 with *e set, also if the history was edited in place. */
 int merge_read(struct merge *m, enum fact_kind kind, size_t i, struct buf *text, struct err *e);
+/* Counts a line as sent. In a dry run lines that would be erased before are still facts, and do not
+ * count. Returns 0, or -1 with *e set. */
+int merge_count_sent(struct merge *m, size_t i, struct err *e);
 /* Returns whether a line with this session and id is in the history, or was deleted. */
 bool merge_has(struct merge *m, struct str session, struct str id);
 /* Sets the session and the id of a deletion, borrowed until the merge is closed. */
