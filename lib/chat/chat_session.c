@@ -35,6 +35,9 @@ static void choose_server(struct chat_session *t)
         server_providers(&t->known, &t->choice.config, &e) < 0 ||
         server_choose(&t->server, &t->known, &t->choice.config, t->args->headers,
                       t->args->headers_count, &e) < 0 ||
+        /* Without a model even a dry run asks the server for its models. */
+        ((!t->args->dry_run || !t->server.model) &&
+         server_need_key(&t->server, &t->choice.config, &e) < 0) ||
         (!t->args->insecure && server_check_key(&t->server, &e) < 0))
         die_err(&e);
     t->first = t->server.provider;
@@ -604,6 +607,8 @@ int chat_session_change_model(struct chat_session *t, const char *name, struct e
     /* --header was given for the first server, too. */
     result = server_choose(&server, &t->known, &tried, t->args->headers,
                            same ? t->args->headers_count : 0, e);
+    if (result == 0)
+        result = server_need_key(&server, &tried, e);
     if (result == 0 && !t->args->insecure)
         result = server_check_key(&server, e);
     if (result == 0)

@@ -476,11 +476,21 @@ static const char *server_origin(const struct server *s, struct buf *origin)
     return http_origin(s->base_url, origin) ? buf_c(origin) : s->provider->name;
 }
 
-static int no_key(const struct config *c, const struct provider *p, struct err *e)
+/* Returns whether the base URL is the provider's own. */
+static bool is_own_url(const struct server *s)
 {
+    return !s->base_url || strcmp(s->base_url, s->provider->base_url) == 0;
+}
+
+int server_need_key(const struct server *s, const struct config *c, struct err *e)
+{
+    const struct provider *p = s->provider;
     struct buf file = BUF_INIT(BUF_LINE);
     int result;
 
+    if (!p->base_url || !p->needs_key || s->key_source.kind != KEY_NONE || !is_own_url(s) ||
+        server_headers_hold_key(&s->headers))
+        return 0;
     if (c->config_home)
         buf_addf(&file,
                  ", or let '" PROGRAM_PREFIX
@@ -498,20 +508,15 @@ static int no_key(const struct config *c, const struct provider *p, struct err *
 }
 
 /* A key without a provider is used for every server, except a keyless one that was not named. */
-static int choose_key(struct server *s, const struct config *c, struct err *e)
+static void choose_key(struct server *s, const struct config *c)
 {
     const struct provider *p = s->provider;
-    bool own = !s->base_url || strcmp(s->base_url, p->base_url) == 0;
 
     if (!p->base_url)
-        return 0;
-    key_find(&s->key_source, c, p, p->needs_key || p->service || !own);
+        return;
+    key_find(&s->key_source, c, p, p->needs_key || p->service || !is_own_url(s));
     if (s->key_source.kind == KEY_VARIABLE)
-        s->key = key_fetch(&s->key_source, s->command_dir, e);
-    if (s->key_source.kind == KEY_NONE && own && p->needs_key &&
-        !server_headers_hold_key(&s->headers))
-        return no_key(c, p, e);
-    return 0;
+        s->key = key_fetch(&s->key_source, s->command_dir, NULL);
 }
 
 int server_try_key(struct server *s, struct err *e)
@@ -766,7 +771,8 @@ int server_choose(struct server *s, const struct providers *known, const struct 
     if (server_headers_choose(&s->headers, known, c, s->provider, !s->found, headers, headers_count,
                               e) < 0)
         return -1;
-    return choose_key(s, c, e);
+    choose_key(s, c);
+    return 0;
 }
 
 void server_report(const struct server *s)

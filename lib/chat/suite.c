@@ -286,7 +286,8 @@ static void add_server(struct buf *r, const struct config *c)
     const struct key_source *key = &server.key_source;
     struct err e = ERR_INIT;
 
-    if (server_providers(&known, c, &e) < 0 || server_choose(&server, &known, c, NULL, 0, &e) < 0) {
+    if (server_providers(&known, c, &e) < 0 || server_choose(&server, &known, c, NULL, 0, &e) < 0 ||
+        server_need_key(&server, c, &e) < 0) {
         add_text_member(r, "provider", NULL);
         add_text_member(r, "provider_error", err_text(&e));
     } else {

@@ -427,3 +427,20 @@ END
     run_expect 0 chat --base-url http://model.invalid/v1 hello
     [[ $(request_header 2 authorization) == '' ]]
 }
+
+@test "keys: a dry run needs none" {
+    local provider
+    for provider in openai openai-chat anthropic mistral; do
+        run_expect 0 env -u OPENAI_API_KEY -u ANTHROPIC_API_KEY -u MISTRAL_API_KEY -u CHAT_API_KEY \
+            chat --dry-run -p "$provider" -m m hello
+        stdout_has hello
+        stderr_empty
+        run_expect 2 env -u OPENAI_API_KEY -u ANTHROPIC_API_KEY -u MISTRAL_API_KEY -u CHAT_API_KEY \
+            chat -p "$provider" -m m hello
+        stderr_has "no key for '$provider'"
+        [[ ! -e $USER_HISTORY ]]
+    done
+    # The server is asked which model it has, and wants a key.
+    run_expect 2 env -u ANTHROPIC_API_KEY -u CHAT_API_KEY chat --dry-run -p anthropic hello
+    stderr_has "no key for 'anthropic'"
+}

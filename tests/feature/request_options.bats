@@ -186,10 +186,10 @@ is_header() {
 @test "request options: a header with a key takes the place of a key" {
     unset OPENAI_API_KEY
     export CHAT_MODEL=openai:m
-    run_expect 2 chat --dry-run hello
+    run_expect 2 chat hello
     stderr_has "no key for 'openai'"
     run_expect 0 chat --dry-run --header 'api-key: secret-1' hello
-    run_expect 2 chat --dry-run --header 'X-Y: z' hello
+    run_expect 2 chat --header 'X-Y: z' hello
 }
 
 @test "request options: headers are not sent over plain http to another machine" {

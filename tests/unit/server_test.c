@@ -63,7 +63,7 @@ static void check(const struct row *r)
     set(&c, SETTING_MODEL, r->set_model, r->model_from);
     set(&c, SETTING_BASE_URL, r->set_url, r->url_from);
     providers_init(&known);
-    if (server_choose(&s, &known, &c, NULL, 0, &e) == 0) {
+    if (server_choose(&s, &known, &c, NULL, 0, &e) == 0 && server_need_key(&s, &c, &e) == 0) {
         CHECK_STR(s.provider->name, r->provider);
         CHECK_STR(s.model, r->model);
         CHECK_STR(s.base_url, r->url);
