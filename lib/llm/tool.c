@@ -384,8 +384,11 @@ static int step_jobs(struct tool_job *jobs, size_t count, size_t most, int cance
         job->tool->kind->step(job);
         if (job->done || time_ticks() < job->deadline)
             continue;
-        buf_addf(&why, "the tool was stopped: it took longer than %" PRId64 ".%" PRId64 " s",
-                 job->timeout_ms / 1000, job->timeout_ms % 1000 / 100);
+        if (job->overdue)
+            buf_addf(&why, "the tool was stopped: %s", job->overdue);
+        else
+            buf_addf(&why, "the tool was stopped: it took longer than %" PRId64 ".%" PRId64 " s",
+                     job->timeout_ms / 1000, job->timeout_ms % 1000 / 100);
         ask_to_end(job);
         end_job(job, buf_c(&why), time_ticks() + TOOL_GRACE_MS);
         buf_release(&why);

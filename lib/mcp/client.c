@@ -578,14 +578,45 @@ static void finish_call(struct tool_job *job, const struct rpc_message *m)
     buf_release(&data);
 }
 
+/* How long the calls under way may still take after as many answers with the id of no request: one
+ * of these was probably meant for each. */
+#define WRONG_ID_MS 2000
+
+/* Counts an answer with the id of no request. */
+static void read_wrong_id(struct mcp_server *s, const struct rpc_message *m)
+{
+    static const char why[] = "its answer does not have the id of the request";
+    int64_t soon = time_ticks() + WRONG_ID_MS;
+
+    if (s->state == MCP_LISTING) {
+        lose_list(s, ERR_LIMIT, why);
+    } else if (s->state != MCP_READY) {
+        mcp_give_up(s, ERR_LIMIT, "cannot be used: %s", why);
+    } else {
+        count_noise(s, m->body);
+        s->wrong_ids++;
+        for (size_t i = 0; s->wrong_ids >= s->calls_count && i < s->calls_count; i++) {
+            struct tool_job *job = s->calls[i].job;
+
+            if (job->deadline > soon) {
+                job->deadline = soon;
+                job->overdue = "the server answered with the id of no request";
+            }
+        }
+    }
+}
+
 static void read_reply(struct mcp_server *s, const struct rpc_message *m)
 {
     struct mcp_call *call = m->number > 0 ? find_call(s, m->number) : NULL;
-    bool first = s->state == MCP_GREETING || s->state == MCP_DISCOVERING;
     bool step = m->number > 0 && m->number == s->awaited;
+    /* An error has no id if the server could not read the request. */
+    bool unnamed = m->kind == KIND_ERROR && json_is_null(m->id) && m->number < 0;
 
-    /* An error has no id if the server could not read the request; here there is only one. */
-    step = step || (first && m->kind == KIND_ERROR && json_is_null(m->id));
+    if (unnamed && s->awaited > 0 && s->calls_count == 0)
+        step = true;
+    else if (unnamed && s->awaited == 0 && s->calls_count == 1 && s->calls[0].id > 0)
+        call = s->calls;
     /* With other answers a server could send messages without end. */
     if (call || step)
         s->unasked = 0;
@@ -595,10 +626,8 @@ static void read_reply(struct mcp_server *s, const struct rpc_message *m)
         read_step(s, m);
     else if (call)
         finish_call(remove_call(s, call), m);
-    else if ((m->number <= 0 || m->number > s->last_id) && first)
-        mcp_give_up(s, ERR_LIMIT, "cannot be used: its answer does not have the id of the request");
     else if (m->number <= 0 || m->number > s->last_id)
-        count_noise(s, m->body);
+        read_wrong_id(s, m);
     /* Other ids are those of calls that were given up. */
 }
 
@@ -658,14 +687,17 @@ static bool parse_message(struct str object, struct rpc_message *m, struct buf *
 {
     enum { VERSION, ID, METHOD, PARAMS, RESULT, ERROR, COUNT };
     static const char *const keys[COUNT] = {"jsonrpc", "id", "method", "params", "result", "error"};
-    struct str got[COUNT];
+    struct str got[COUNT], id;
     int64_t number;
     bool has_id;
 
     json_pick(object, keys, got, COUNT);
     has_id = json_type(got[ID]) == JSON_STRING || json_type(got[ID]) == JSON_NUMBER;
     *m = (struct rpc_message){.id = got[ID], .number = -1};
-    if (json_int(m->id, &number) && number >= 0)
+    /* Some servers send the number as a string. */
+    if (!json_plain(m->id) || !json_check(json_body(m->id), &id, NULL))
+        id = m->id;
+    if (json_int(id, &number) && number >= 0)
         m->number = number;
     if (json_type(got[METHOD]) == JSON_STRING) {
         m->method = json_text(got[METHOD], method);
@@ -677,7 +709,7 @@ static bool parse_message(struct str object, struct rpc_message *m, struct buf *
     m->body = got[m->kind == KIND_ERROR ? ERROR : RESULT];
     /* An answer without a result and an error is an error: its request gets no other one. */
     return json_type(got[ERROR]) == JSON_OBJECT ||
-           (has_id && (m->body.n > 0 || got[VERSION].n > 0));
+           has_id + (m->body.n > 0) + (got[VERSION].n > 0) > 1;
 }
 
 static void dispatch_message(struct mcp_server *s, struct str object)
@@ -842,6 +874,8 @@ static void begin_call(struct tool_job *job)
         return;
     }
     s->calls = mem_grow(s->calls, &s->calls_cap, s->calls_count + 1, sizeof *s->calls);
+    if (s->calls_count == 0)
+        s->wrong_ids = 0;
     job->state = s;
     s->calls[s->calls_count++] = (struct mcp_call){.job = job};
     if (s->state == MCP_READY)

@@ -186,7 +186,7 @@ starts_with() {
     stderr_is "chat: MCP server 'a' speaks protocol version '1', which is not known"
     starts_with '{"jsonrpc":"2.0","id":1}'
     stderr_is "chat: MCP server 'a' cannot be used: its answer has neither a result nor an error"
-    starts_with '{"jsonrpc":"2.0","id":"1","result":{"protocolVersion":"2025-06-18","capabilities":{}}}'
+    starts_with '{"jsonrpc":"2.0","id":"one","result":{"protocolVersion":"2025-06-18","capabilities":{}}}'
     stderr_is "chat: MCP server 'a' cannot be used: its answer does not have the id of the request"
     starts_with '{"jsonrpc":"2.0","id":1,"result":{'
     stderr_is "chat: MCP server 'a' cannot be used: it writes what is no message: '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{'"

@@ -1,5 +1,6 @@
 /* What messages of an MCP server do, over a transport that only keeps what is sent. */
 #include "chathist/base/json.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "mcp_transport.h"
 #include "test.h"
@@ -220,6 +221,52 @@ TEST(an_id_is_a_number_in_any_notation)
     check("{\"id\":-4,\"result\":0}\n{\"id\":1.5,\"result\":0}\n{\"id\":9,\"result\":0}\n"
           "{\"id\":3.0,\"result\":{\"content\":\"a\"}}\n{\"id\":3,\"result\":{}}",
           "result: a\n3 noise\n");
+    check("{\"id\":\"x\",\"result\":0}\n{\"id\":\"3x\",\"result\":0}\n"
+          "{\"id\":\"3\",\"result\":{\"content\":\"a\"}}\n{\"id\":3,\"result\":{}}",
+          "result: a\n2 noise\n");
+}
+
+/* A server that answers with a wrong id would be waited for in vain. */
+TEST(an_answer_with_a_wrong_id_shortens_the_wait)
+{
+    static const char *const odd[] = {"null", "1.5", "-3", "9", "\"x\"", "1e999"};
+
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        struct buf line = BUF_INIT(BUF_SMALL);
+
+        begin();
+        job.deadline = INT64_MAX;
+        buf_addf(&line, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}", odd[i]);
+        mcp_receive(&server, buf_str(&line));
+        CHECK(!job.done);
+        CHECK(job.deadline < time_ticks() + 10000);
+        CHECK_STR(job.overdue, "the server answered with the id of no request");
+        buf_release(&line);
+        end();
+    }
+    check("{\"id\":null,\"error\":{\"message\":\"no\"}}",
+          "failed: the tool cannot be called: no\n");
+}
+
+TEST(a_list_with_a_wrong_id)
+{
+    static const char *const odd[] = {"null", "1.5", "9", "\"x\""};
+
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        struct buf line = BUF_INIT(BUF_SMALL);
+
+        mcp_init(&server, "s", &transport, NULL, NULL);
+        mcp_greet(&server);
+        mcp_receive(&server, STR("{\"id\":1,\"result\":{\"protocolVersion\":\"2025-11-25\","
+                                 "\"capabilities\":{\"tools\":{}}}}"));
+        buf_addf(&line, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"tools\":[]}}", odd[i]);
+        mcp_receive(&server, buf_str(&line));
+        CHECK_STR(err_text(&server.fault),
+                  "MCP server 's' cannot list its tools: its answer does not have the id of the "
+                  "request");
+        buf_release(&line);
+        end();
+    }
 }
 
 TEST(a_broken_message_is_an_error)

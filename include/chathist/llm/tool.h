@@ -79,10 +79,11 @@ struct tool_job {
                                     * releases it */
     bool failed;                   /* the result describes a failure */
     bool done;
-    bool reported;    /* the watch knows that it is done */
-    int64_t began;    /* a time of time_ticks, set by tool_run; 0: the call has not begun */
-    int64_t deadline; /* the same; INT64_MAX: none. A kind may put it off */
-    void *state;      /* belongs to the kind until the job is done, then NULL */
+    bool reported;       /* the watch knows that it is done */
+    int64_t began;       /* a time of time_ticks, set by tool_run; 0: the call has not begun */
+    int64_t deadline;    /* the same; INT64_MAX: none. A kind may change it */
+    const char *overdue; /* why it was brought forward: a text that lives as long; else NULL */
+    void *state;         /* belongs to the kind until the job is done, then NULL */
 };
 
 /* Receives news of calls. Each function may be NULL. */

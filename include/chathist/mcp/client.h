@@ -140,6 +140,7 @@ struct mcp_server {
     bool stateless;       /* it has no initialize: each request carries version and capabilities */
     int greetings;        /* how many of server/discover and initialize were tried */
     bool asked_twice;     /* server/discover was repeated */
+    size_t wrong_ids;     /* answers with the id of no request since the calls under way began */
     int unasked;          /* messages since its last answer, or about a second of progress */
     int64_t progressed;   /* time_ticks when progress last set that to 0 */
     int64_t last_id;      /* the id of our last request: 1, 2, ... */
