@@ -279,6 +279,15 @@ static bool on_begun(void *arg)
            !nothing_came(x->response);
 }
 
+static size_t count_content(void *arg)
+{
+    const struct exchange *x = arg;
+    const struct response *a = x->response;
+
+    return x->body.len + a->text.len + a->calls_bytes + a->reasoned + a->opaque.thinking.len +
+           a->images.len + a->raw_usage.len;
+}
+
 /* After its finish reason a stream only sends the usage and the end mark. But some servers send the
  * reason in every chunk, so this is 0 if text follows it. */
 static long on_ending(void *arg)
@@ -464,8 +473,12 @@ static int try_once(const struct provider *p, const struct ask *ask, struct http
                     struct response *a, unsigned *repeated, bool *more, struct err *e)
 {
     struct exchange x = {.provider = p, .ask = ask, .response = a, .body = BUF_INIT(WHOLE_MAX)};
-    struct http_sink sink = {
-        .head = &x.head, .body = read_body, .arg = &x, .ending = on_ending, .begun = on_begun};
+    struct http_sink sink = {.head = &x.head,
+                             .body = read_body,
+                             .arg = &x,
+                             .ending = on_ending,
+                             .begun = on_begun,
+                             .content = count_content};
     int rc;
 
     http_head_init(&x.head);

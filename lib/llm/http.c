@@ -69,13 +69,15 @@ struct http_transfer {
     size_t origin;     /* the length of host:port in it */
     size_t head_bytes; /* the length of all header lines so far */
     enum phase phase;
-    int64_t since;  /* the current time limit began then (time_ticks) */
-    size_t sent;    /* bytes of the request's body sent so far */
-    long ending_ms; /* the most time for the rest of the response; 0: no such limit */
-    bool stopped;   /* the sink ended it, or the head is too long; *e is set */
-    bool prepared;  /* before_send was called */
-    bool sending;   /* set between before_send and after_send */
-    int no_socket;  /* the errno of a socket() that failed, else 0 */
+    int64_t since;         /* the current time limit began then (time_ticks) */
+    size_t sent;           /* bytes of the request's body sent so far */
+    size_t content;        /* what http_sink.content has returned last */
+    int64_t content_since; /* when it changed, or the request was sent */
+    long ending_ms;        /* the most time for the rest of the response; 0: no such limit */
+    bool stopped;          /* the sink ended it, or the head is too long; *e is set */
+    bool prepared;         /* before_send was called */
+    bool sending;          /* set between before_send and after_send */
+    int no_socket;         /* the errno of a socket() that failed, else 0 */
     char reason[CURL_ERROR_SIZE];
 };
 
@@ -89,6 +91,8 @@ static void enter_phase(struct http_transfer *x, enum phase phase)
 {
     x->phase = phase;
     x->since = time_ticks();
+    if (phase <= PHASE_WAITING)
+        x->content_since = x->since;
 }
 
 /* Connected, including TLS. */
@@ -129,13 +133,23 @@ static long current_limit(const struct http_transfer *x)
     return waits_for_first(x) ? x->limits->first_byte_ms : idle_ms;
 }
 
+/* The same for the bytes that are no content. */
+static int64_t content_left(const struct http_transfer *x)
+{
+    if (!x->sink->content || x->limits->idle_ms <= 0 || x->phase != PHASE_COMING)
+        return POLL_MS;
+    return x->content_since + (int64_t)x->limits->idle_ms * HTTP_EMPTY_FACTOR - time_ticks();
+}
+
 /* Returns the milliseconds until the current limit is reached, 0 or less if it is, or POLL_MS
  * without a limit. */
 static int64_t time_left(const struct http_transfer *x)
 {
     long limit = current_limit(x);
+    int64_t left = limit > 0 ? x->since + limit - time_ticks() : POLL_MS;
+    int64_t empty = content_left(x);
 
-    return limit > 0 ? x->since + limit - time_ticks() : POLL_MS;
+    return left < empty ? left : empty;
 }
 
 /* ---- the request ---- */
@@ -339,6 +353,13 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
         x->phase = PHASE_OPENING;
     else if (x->ending_ms != HTTP_ENDED_MS)
         enter_phase(x, PHASE_COMING);
+    if (x->sink->content) {
+        size_t content = x->sink->content(x->sink->arg);
+
+        if (content != x->content)
+            x->content_since = time_ticks();
+        x->content = content;
+    }
     x->ending_ms = x->sink->ending ? x->sink->ending(x->sink->arg) : 0;
     return x->stopped ? 0 : n;
 }
@@ -533,8 +554,11 @@ static int time_out(struct http_transfer *x)
     long ms = current_limit(x);
 
     buf_add_c(&reason, !is_connected(x)            ? "no connection"
+                       : content_left(x) <= 0      ? "no part of the answer came"
                        : x->phase == PHASE_OPENING ? "no text came"
                                                    : "nothing came");
+    if (content_left(x) <= 0)
+        ms *= HTTP_EMPTY_FACTOR;
     if (ms % 1000 == 0)
         buf_addf(&reason, " within %ld s", ms / 1000);
     else

@@ -165,7 +165,7 @@ int response_add_reasoning(struct response *a, struct str text)
 {
     struct buf whole = BUF_INIT(SIZE_MAX);
 
-    a->reasoned |= text.n > 0;
+    a->reasoned += text.n;
     if (text.n == 0 || !a->sink || !a->sink->reasoning)
         return 0;
     utf8_add_repaired(&whole, text);
@@ -529,7 +529,7 @@ int response_join(struct response *a, struct response *next, struct err *e)
     set_text(a, &a->asked, str_of(next->asked));
     a->finished = next->finished;
     a->refused = next->refused;
-    a->reasoned = a->reasoned || next->reasoned;
+    a->reasoned += next->reasoned;
     a->sink_failed = next->sink_failed;
     return a->text.overflow || is_over_limit(a) ? exceeds_limit(e) : 0;
 }

@@ -130,7 +130,24 @@ Content-Type: application/json
 END
 }
 
-# A body that comes for ever says that it is alive: only a signal ends it, such as that of timeout(1).
+@test "hang: bytes that bring no part of an answer do so for 12 times the idle time-out" {
+    use_history
+    printf '%s\n' 'mark: |' 'repeat: forever' 'delay: 50ms' '' '|: still there' '' >comments.http
+    printf '%s\n' 'mark: |' 'repeat: forever' 'delay: 50ms' '' 'data: {"choices":[{"delta":{"content":"a"}}]}' '' \
+        '|data: {"choices":[{"delta":{"content":""}}]}' '' >empty.http
+    start_llm ./comments.http
+    run_expect 7 timeout 30 chat --idle-timeout 0.2s -s s1 hello
+    stderr_has 'no part of the answer came within 2400 ms (idle time-out)'
+    start_llm ./empty.http
+    run_expect 7 timeout 30 chat --idle-timeout 0.2s -s s2 hello
+    stdout_is a
+    stderr_has 'no part of the answer came within 2400 ms (idle time-out)'
+    json_is history.jsonl 'select(.session_id == "s2" and .role == "assistant") | .finish_reason' error
+    # Without that limit it lasts.
+    run_expect 124 timeout 4 chat --idle-timeout 0 -s s3 hello
+}
+
+# A body that goes on says for a while that the server is alive; a signal ends it, such as that of timeout(1).
 @test "hang: comments, empty events, blanks and bytes without end last until a signal" {
     use_history
     printf '%s\n' 'mark: |' 'repeat: forever' 'delay: 50ms' '' '|: still there' '' >comments.http

@@ -127,7 +127,12 @@ struct http_sink {
     /* Called after each piece until it returns true, which ends first_byte_ms; NULL: the first
      * piece does. */
     bool (*begun)(void *arg);
+    /* Returns how many bytes of content have come. If that stays the same for HTTP_EMPTY_FACTOR
+     * times idle_ms, although other bytes come, the exchange ends; NULL: every byte is content. */
+    size_t (*content)(void *arg);
 };
+/* Servers send pings for as long as a model thinks, so that this is far more than 1. */
+#define HTTP_EMPTY_FACTOR 12
 #define HTTP_ENDING_MS 2000
 #define HTTP_ENDED_MS 100
 

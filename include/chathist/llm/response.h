@@ -53,7 +53,7 @@ struct response {
     struct opaque_blocks opaque;
     struct buf
         reasoning; /* the reasoning that the user sees, if the sink keeps it; at most RESPONSE_MAX */
-    bool reasoned; /* some reasoning arrived, kept or not */
+    size_t reasoned; /* bytes of reasoning that arrived, kept or not */
     struct usage usage;
     /* What the server itself reported of its usage, an object; of a response that was joined, an
      * array of objects. Empty if it reported none. */
