@@ -255,7 +255,7 @@ install: ## copy programs, man pages, completions, examples to DESTDIR and prefi
 
 uninstall: ## remove what install copied
 	$(foreach k,$(kinds),$(call each,$k,rm -f "$$t"))
-	@rmdir '$(DESTDIR)$(in_importer)' '$(DESTDIR)$(in_importer)/..' 2>/dev/null || :
+	@rmdir '$(DESTDIR)$(in_importer)' '$(DESTDIR)$(in_importer:/importers=)' 2>/dev/null || :
 	@[ ! -d '$(DESTDIR)$(docdir)' ] || find '$(DESTDIR)$(docdir)' -depth -type d -exec rmdir {} + 2>/dev/null || :
 
 deb: ## build a Debian package in build/deb, and check it with lintian if that is installed

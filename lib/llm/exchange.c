@@ -34,7 +34,9 @@ static bool retry_is_worthwhile(enum err_kind kind, const struct http_head *head
      * 500. */
     if (kind == ERR_REFUSED || kind == ERR_TOO_LONG || kind == ERR_QUOTA)
         return false;
-    return head->status == 408 || head->status == 409 || head->status == 429 || head->status >= 500;
+    if (head->status == 408 || head->status == 409)
+        return true;
+    return kind != ERR_REQUEST && (head->status == 429 || head->status >= 500);
 }
 
 /* Reads a wait, in milliseconds, at the beginning of a text: a duration with units, a date, or a

@@ -223,6 +223,10 @@ static enum err_kind error_kind_of(const struct server_error *f)
                  WORDS("insufficient_quota", "billing_hard_limit", "billing_not_active",
                        "exceeded_current_quota", "insufficient_balance", "insufficient_credits")))
         return ERR_QUOTA;
+    /* The next request would get the same answer: llama.cpp without a model for images (500) or
+     * without --embeddings (501, not_supported_error). */
+    if (is_about(f, WORDS("not_supported_error"), WORDS("input is not supported")))
+        return ERR_REQUEST;
     if (f->status != 200)
         return kind_of_status(f->status);
     if (f->number >= 400 && f->number < 600)

@@ -469,6 +469,9 @@ TEST(by_status)
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
         if (!CHECK_INT(WAIT(.status = never[i]), -1))
             fprintf(stderr, "    of   %d\n", never[i]);
+    /* The server says that it does not support what was asked. */
+    CHECK_INT(WAIT(.status = 500, .kind = ERR_REQUEST), -1);
+    CHECK_INT(WAIT(.status = 409, .kind = ERR_REQUEST), 500);
 }
 
 TEST(a_wish_above_what_the_provider_allows)

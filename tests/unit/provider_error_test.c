@@ -94,6 +94,19 @@ TEST(a_refusal_is_told_from_a_bad_request)
     ANSWER(413, "<html>", ERR_TOO_LONG, "HTTP 413: an HTML page");
 }
 
+/* llama.cpp's words. A second request would get the same answer. */
+TEST(what_a_server_cannot_do_is_not_tried_again)
+{
+    ANSWER(500,
+           "{\"error\":{\"code\":500,\"type\":\"server_error\","
+           "\"message\":\"image input is not supported - hint: x\"}}",
+           ERR_REQUEST, "HTTP 500: image input is not supported - hint: x");
+    ANSWER(501, "{\"error\":{\"code\":501,\"type\":\"not_supported_error\",\"message\":\"a\"}}",
+           ERR_REQUEST, "HTTP 501: a");
+    ANSWER(429, "{\"error\":{\"message\":\"image input is not supported\"}}", ERR_BUSY,
+           "HTTP 429: image input is not supported");
+}
+
 TEST(an_account_without_quota_is_not_a_busy_server)
 {
     ANSWER(429,
