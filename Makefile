@@ -72,10 +72,10 @@ longest_tests := $(addprefix tests/,check-install cmd/hist-sync.bats feature/pag
     feature/interactive.bats feature/bad-input.bats feature/completions.bats cmd/hist-delete.bats)
 script_and_program_tests := $(longest_tests) $(cases) $(filter-out $(longest_tests),$(cmd_tests) $(system_tests) \
     $(wildcard tests/feature/*.bats))
-# The .bats files that check-asan runs beside the unit tests and the cases: hostile input, and the servers and processes
-# with which no unit test exchanges bytes. The streams of all services are in splits_test, byte by byte and cut.
-# ASAN_TESTS='tests/*/*.bats' runs all files.
-ASAN_TESTS ?= $(patsubst %,tests/feature/%.bats,wire bad-input tools mcp_http)
+# The .bats files that check-asan runs beside the unit tests and the cases: the requests and answers of chat as a
+# whole. The streams of all services are in splits_test, byte by byte and cut. ASAN_TESTS='tests/*/*.bats' runs all
+# files, which takes far longer.
+ASAN_TESTS ?= tests/feature/wire.bats
 
 # The tests get the places of the programs and, in MAKEFLAGS, the variables of this make (BUILD, CC,
 # …) without its jobs.
