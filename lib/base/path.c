@@ -56,6 +56,22 @@ const char *path_base(const char *path)
     return slash ? slash + 1 : path;
 }
 
+bool path_glob(const char *dir, const char *pattern, glob_t *files)
+{
+    struct buf whole = BUF_INIT(BUF_SMALL);
+    bool found;
+
+    for (const char *p = dir; *p; p++) {
+        if (strchr("*?[\\", *p))
+            buf_add_byte(&whole, '\\');
+        buf_add_byte(&whole, *p);
+    }
+    buf_addf(&whole, "/%s", pattern);
+    found = glob(buf_c(&whole), 0, NULL, files) == 0;
+    buf_release(&whole);
+    return found;
+}
+
 char *path_beside(const char *self, const char *name)
 {
     char *parent = strchr(self, '/') ? path_parent(self) : NULL;

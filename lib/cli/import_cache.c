@@ -139,15 +139,15 @@ static bool load_said(struct import_cache *c, struct str list)
     return true;
 }
 
-/* `f SIZE TIME INODE SAID PATH` */
+/* `f SIZE TIME INODE BESIDE SAID PATH` */
 static bool load_file(struct import_cache *c, struct str rest)
 {
     struct remembered f = {.said = c->said_count};
     size_t count = c->files.count;
 
     if (!cut_member(&rest, ' ', &f.stamp.size) || !cut_member(&rest, ' ', &f.stamp.time) ||
-        !cut_member(&rest, ' ', &f.stamp.inode) || !load_said(c, str_cut(&rest, ' ')) ||
-        rest.n == 0)
+        !cut_member(&rest, ' ', &f.stamp.inode) || !cut_member(&rest, ' ', &f.stamp.beside) ||
+        !load_said(c, str_cut(&rest, ' ')) || rest.n == 0)
         return false;
     f.count = c->said_count - f.said;
     if (hash_map_number(&c->files, &rest) == count) {
@@ -213,8 +213,8 @@ static void remember(struct import_cache *c, const struct import_file *file, boo
     const struct import_stamp *s = &file->stamp;
     const struct import_point *p = &file->point;
 
-    buf_addf(&c->next, "f %" PRId64 " %" PRId64 " %" PRId64 " %s", s->size, young ? 0 : s->time,
-             s->inode, count == 0 ? "-" : "");
+    buf_addf(&c->next, "f %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %s", s->size,
+             young ? 0 : s->time, s->inode, s->beside, count == 0 ? "-" : "");
     for (size_t i = 0; i < count; i++) {
         buf_addf(&c->next, "%s%zu:", i > 0 ? "," : "", said[i].dir);
         if (said[i].place == NONE)
@@ -242,7 +242,8 @@ bool import_cache_knows(struct import_cache *c, struct import_file *file)
             return false;
     file->point = (struct import_point){f->offset, f->number, f->sum, BUF_INIT(BUF_LINE)};
     buf_add_str(&file->point.state, f->state);
-    if (f->stamp.size != file->stamp.size || f->stamp.time != file->stamp.time)
+    if (f->stamp.size != file->stamp.size || f->stamp.time != file->stamp.time ||
+        f->stamp.beside != file->stamp.beside)
         return false;
     remember(c, file, false, said, f->count);
     return true;

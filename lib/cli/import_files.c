@@ -28,7 +28,9 @@ static void set_stamp(struct import_stamp *s, const char *path, const struct sta
     char *log = str_ends(str_of(path), STR(".db")) ? path_with_suffix(path, "-wal") : NULL;
     struct stat more;
 
-    *s = (struct import_stamp){(int64_t)st->st_size, system_mtime(st) / 1000, (int64_t)st->st_ino};
+    *s = (struct import_stamp){.size = (int64_t)st->st_size,
+                               .time = system_mtime(st) / 1000,
+                               .inode = (int64_t)st->st_ino};
     if (log && stat(log, &more) == 0) {
         s->size += (int64_t)more.st_size;
         if (system_mtime(&more) / 1000 > s->time)
@@ -37,7 +39,56 @@ static void set_stamp(struct import_stamp *s, const char *path, const struct sta
     free(log);
 }
 
-static void add_file(struct import_files *f, const char *path, bool named, const struct stat *st)
+/* The folders above a file in which importers look for one beside it. */
+#define ABOVE 5
+
+/* Returns a checksum of the files in a directory that an importer reads beside a conversation.
+ * `patterns`: of those whose names are patterns, which are looked for only in the folder of the
+ * conversation; else of the others. Names with a folder are of other conversations. */
+static uint64_t sum_beside(const struct import_files *f, const char *dir, bool patterns,
+                           uint64_t sum)
+{
+    for (size_t i = 0; f->beside && i < f->beside->count; i++) {
+        const char *name = f->beside->at[i];
+        glob_t files = {0};
+
+        if (!strchr(name, '/') && (strchr(name, '*') != NULL) == patterns)
+            (void)path_glob(dir, name, &files);
+        for (size_t n = 0; n < files.gl_pathc; n++) {
+            struct stat st;
+            int64_t facts[2];
+
+            if (stat(files.gl_pathv[n], &st) < 0)
+                continue;
+            facts[0] = (int64_t)st.st_size;
+            facts[1] = system_mtime(&st);
+            sum = hash64(str_of(files.gl_pathv[n]), sum);
+            sum = hash64((struct str){(const char *)facts, sizeof facts}, sum);
+        }
+        globfree(&files);
+    }
+    return sum;
+}
+
+/* Returns the checksum of those in the folders above a directory. */
+static uint64_t sum_above(const struct import_files *f, const char *dir)
+{
+    char *above = path_join(dir, "..");
+    uint64_t sum = 0;
+
+    for (int up = 0; up < ABOVE; up++) {
+        char *next = path_join(above, "..");
+
+        sum = sum_beside(f, above, false, sum);
+        free(above);
+        above = next;
+    }
+    free(above);
+    return sum;
+}
+
+static void add_file(struct import_files *f, const char *path, bool named, const struct stat *st,
+                     uint64_t beside)
 {
     struct import_file file = {.named = named};
 
@@ -45,6 +96,7 @@ static void add_file(struct import_files *f, const char *path, bool named, const
         return;
     if (st)
         set_stamp(&file.stamp, path, st);
+    file.stamp.beside = (int64_t)(beside & INT64_MAX);
     file.path = mem_text(path);
     f->at = mem_grow(f->at, &f->cap, f->count + 1, sizeof *f->at);
     f->at[f->count++] = file;
@@ -68,9 +120,12 @@ static void fail_file(struct import_files *f, const char *path, int error)
     f->failed(f->arg, &e);
 }
 
-static void walk(struct import_files *f, const char *path, const struct stat *at, int depth)
+/* Adds the files in a directory and below. `above` is the checksum of the files that importers read
+ * beside them, in the folders above. */
+static void walk(struct import_files *f, const char *path, const struct stat *at, int depth,
+                 uint64_t above)
 {
-    uint64_t id[] = {(uint64_t)at->st_dev, (uint64_t)at->st_ino};
+    uint64_t beside, id[] = {(uint64_t)at->st_dev, (uint64_t)at->st_ino};
     struct dirent *entry;
     DIR *dir;
 
@@ -82,6 +137,8 @@ static void walk(struct import_files *f, const char *path, const struct stat *at
         fail_file(f, path, errno);
         return;
     }
+    above = sum_beside(f, path, false, above);
+    beside = sum_beside(f, path, true, above);
     while ((errno = 0, entry = readdir(dir))) {
         struct stat st;
         char *name;
@@ -92,9 +149,9 @@ static void walk(struct import_files *f, const char *path, const struct stat *at
         /* A file that was removed meanwhile is no failure, and neither is a dangling link. */
         if (stat(name, &st) == 0) {
             if (S_ISDIR(st.st_mode))
-                walk(f, name, &st, depth + 1);
+                walk(f, name, &st, depth + 1, above);
             else if (S_ISREG(st.st_mode) && is_wanted(entry->d_name))
-                add_file(f, name, false, &st);
+                add_file(f, name, false, &st, beside);
         }
         free(name);
     }
@@ -108,13 +165,13 @@ void import_files_add(struct import_files *f, const char *path)
     struct stat st;
 
     if (strcmp(path, "-") == 0)
-        add_file(f, path, true, NULL);
+        add_file(f, path, true, NULL, 0);
     else if (stat(path, &st) < 0)
         fail_file(f, path, errno);
     else if (S_ISDIR(st.st_mode))
-        walk(f, path, &st, 0);
+        walk(f, path, &st, 0, sum_above(f, path));
     else
-        add_file(f, path, true, &st);
+        add_file(f, path, true, &st, 0);
 }
 
 bool import_file_names(const struct import_file *file, struct str dir)
@@ -221,7 +278,7 @@ bool import_files_scan(struct import_files *f, const struct config *c, const str
 
     if (config_excluded(c, &f->excluded, &e) < 0)
         die_err(&e);
-    for (size_t n = 0; (place = importers_place(all, only, n)); n++) {
+    for (size_t n = 0; (place = importers_place(all, only, n, &f->beside)); n++) {
         struct buf path = BUF_INIT(BUF_SMALL);
         bool relative = !strchr("/~$", *place);
 
@@ -237,6 +294,7 @@ bool import_files_scan(struct import_files *f, const struct config *c, const str
         }
         buf_release(&path);
     }
+    f->beside = NULL;
     hash_map_release(&done);
     return f->places > before;
 }

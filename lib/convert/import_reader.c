@@ -1,7 +1,6 @@
 #include "convert/import_reader.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,20 +95,12 @@ char *source_find_beside(const struct source *s, const char *name)
     char *dir = s->path ? path_parent(s->path) : NULL, *found = NULL;
 
     for (int up = 0; dir && !found && up < 6; up++) {
-        struct buf pattern = BUF_INIT(BUF_SMALL);
         char *above = path_join(dir, "..");
         glob_t files = {0};
 
-        for (const char *p = dir; *p; p++) {
-            if (strchr("*?[\\", *p))
-                buf_add_byte(&pattern, '\\');
-            buf_add_byte(&pattern, *p);
-        }
-        buf_addf(&pattern, "/%s", name);
-        if (glob(buf_c(&pattern), 0, NULL, &files) == 0)
+        if (path_glob(dir, name, &files))
             found = mem_text(files.gl_pathv[0]);
         globfree(&files);
-        buf_release(&pattern);
         free(dir);
         dir = above;
     }

@@ -28,9 +28,12 @@ struct importers {
 
 /* ---- the head of a script ---- */
 
+/* Reads a table of names, or one name. */
 static void take_names(lua_State *L, const char *field, struct words *names)
 {
-    if (lua_getfield(L, -1, field) == LUA_TTABLE)
+    if (lua_getfield(L, -1, field) == LUA_TSTRING)
+        words_add(names, value_text(L, -1));
+    else if (lua_istable(L, -1))
         for (lua_Integer i = 1; lua_geti(L, -1, i) == LUA_TSTRING; i++) {
             words_add(names, value_text(L, -1));
             lua_pop(L, 1);
@@ -69,6 +72,7 @@ static int take_head(struct importer *i, lua_State *L, struct err *e)
     value_take_text(L, "erases", &i->erases);
     value_take_text(L, "resume", &i->resume);
     take_names(L, "places", &i->places);
+    take_names(L, "beside", &i->beside);
     take_names(L, "ignores", &i->ignores);
     take_names(L, "exchange", &i->exchange);
     take_names(L, "tables", &i->tables);
@@ -86,6 +90,7 @@ static void importer_free(struct importer *i)
     buf_release(&i->text);
     buf_release(&i->resume);
     words_release(&i->places);
+    words_release(&i->beside);
     words_release(&i->ignores);
     words_release(&i->exchange);
     words_release(&i->tables);
@@ -159,13 +164,14 @@ bool importers_resume(const struct importers *all, struct str session, struct bu
 }
 
 const char *importers_place(const struct importers *all, const struct import_format *only,
-                            size_t number)
+                            size_t number, const struct words **beside)
 {
     for (size_t i = 0; i < all->count; i++) {
         const struct words *places = &all->at[i]->places;
 
         if (only && only != &all->at[i]->format)
             continue;
+        *beside = &all->at[i]->beside;
         if (number < places->count)
             return places->at[number];
         number -= places->count;

@@ -173,19 +173,12 @@ static int next_beside(lua_State *L)
 
 /* Returns whether the head declares files of this name: a name, or a pattern in which `*` is a part
  * of one. */
-static bool may_read_beside(lua_State *L, const char *name)
+static bool may_read_beside(const struct words *declared, const char *name)
 {
-    bool may = false;
-
-    (void)state_push_head(L);
-    if (lua_getfield(L, -1, "beside") == LUA_TTABLE)
-        for (lua_Integer i = 1; !may && lua_geti(L, -1, i) == LUA_TSTRING; i++) {
-            may = fnmatch(lua_tostring(L, -1), name, FNM_PATHNAME | FNM_PERIOD) == 0;
-            lua_pop(L, 1);
-        }
-    else if (lua_isstring(L, -1))
-        may = strcmp(lua_tostring(L, -1), name) == 0;
-    return may;
+    for (size_t i = 0; i < declared->count; i++)
+        if (fnmatch(declared->at[i], name, FNM_PATHNAME | FNM_PERIOD) == 0)
+            return true;
+    return false;
 }
 
 /* beside(name): an iterator over the JSON values of a file that the script declares, in the
@@ -197,7 +190,7 @@ static int script_beside(lua_State *L)
     const char *name = luaL_checkstring(L, 1);
     char *path;
 
-    if (!may_read_beside(L, name))
+    if (!may_read_beside(&s->importer->beside, name))
         return luaL_error(L, "the head has no beside = '%s'", name);
     other = lua_newuserdatauv(L, sizeof *other, 1);
     *other = (struct source){0};

@@ -40,7 +40,7 @@ struct importer {
     enum form form;
     bool unique, tree, whole, grows, last;
     struct buf erases; /* when the program erases conversations, or empty */
-    struct words places, ignores, exchange, tables;
+    struct words places, beside, ignores, exchange, tables;
 };
 
 enum outcome {

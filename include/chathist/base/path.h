@@ -4,6 +4,7 @@
 #ifndef CHATHIST_BASE_PATH_H
 #define CHATHIST_BASE_PATH_H
 
+#include <glob.h>
 #include <stdbool.h>
 
 #include "chathist/base/error.h"
@@ -20,6 +21,10 @@ const char *path_base(const char *path);
 /* Returns the path of a program in the directory of another one that was started as `self`; or only
  * its name if `self` has no slash, because it was found in PATH then. The caller frees it. */
 char *path_beside(const char *self, const char *name);
+
+/* Finds the files in a directory, whose own name is taken as it is, that match a pattern. Returns
+ * whether there are any. *files was zero-initialised; the caller frees it by globfree(3). */
+bool path_glob(const char *dir, const char *pattern, glob_t *files);
 
 /* Returns the absolute path of the file, without `.`, `..` or links. The caller frees it. Returns
  * NULL with *e set on failure, also if the file does not exist. */

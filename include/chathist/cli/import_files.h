@@ -19,6 +19,7 @@
 /* What changes when a program writes to a file. */
 struct import_stamp {
     int64_t size, time, inode; /* the time in microseconds */
+    int64_t beside; /* a checksum of the files that its importer reads beside it, for a scan */
 };
 
 struct import_file {
@@ -37,10 +38,11 @@ struct import_files {
     struct import_file *at;
     size_t count, cap;
     /* private */
-    size_t places;         /* the number of places of other programs that exist */
-    struct words excluded; /* by import.exclude, for a scan */
-    uint64_t key;          /* see import_files_key */
-    struct hash_map seen;  /* device and inode of each directory that was searched */
+    size_t places;              /* the number of places of other programs that exist */
+    struct words excluded;      /* by import.exclude, for a scan */
+    uint64_t key;               /* see import_files_key */
+    const struct words *beside; /* what the importer of the place reads beside a file, or NULL */
+    struct hash_map seen;       /* device and inode of each directory that was searched */
 };
 
 /* Adds a file; or all files in a directory and below that are named *.jsonl, *.json, *.yaml, *.yml,

@@ -13,6 +13,7 @@
 
 struct import_format; /* see convert/import_reader.h */
 struct importers;
+struct words;
 
 struct importers *importers_new(void);
 void importers_free(struct importers *all);
@@ -28,9 +29,10 @@ const char *importers_erases(const struct importers *all, const char *name);
 void importers_names(const struct importers *all, struct buf *out);
 /* Returns place number n, from 0, in which the program of the format `only`, or any program if that is
  * NULL, keeps conversations; NULL after the last one. It may begin with `~/`, and contain
- * `${NAME:-default}`. */
-const char *importers_place(const struct importers *all, const struct import_format *only,
-                            size_t n);
+ * `${NAME:-default}`. Sets *beside to the names of the files that its importer reads beside a
+ * conversation, in which `*` may stand for a part. */
+const char *importers_place(const struct importers *all, const struct import_format *only, size_t n,
+                            const struct words **beside);
 /* Appends the shell command by which the program that a session was imported from continues it,
  * with the id as one word for the shell. Returns false if its importer declares none, if the session
  * is a subagent's, or if the program would take the id for an option. */
