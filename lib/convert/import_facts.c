@@ -435,7 +435,8 @@ static int add_answer(struct facts *f, struct fact *fact, struct str part, struc
         if (flush_held(f, e) < 0)
             return -1;
         held = hold(f);
-        f->held_line = line;
+        /* The answer that was held may have had the record, too. */
+        f->held_line = import_knows(f->source, buf_str(&m->session), part, NULL);
         held->role = ROLE_ASSISTANT;
         held->time = m->time;
         buf_add_str(&held->session, buf_str(&m->session));
