@@ -140,6 +140,13 @@ local function compacted(p)
   end
 end
 
+-- Events that repeat response items, or that the program says of itself.
+local events = [[^(?:agent_reasoning|agent_reasoning_raw_content|agent_reasoning_section_break|]] ..
+  [[(?:collab|exec|guardian|hook|image_generation|mcp|patch|task|turn|undo|web_search)_\w+|]] ..
+  [[item_started|item_completed|context_compacted|(?:entered|exited)_review_mode|error|warning|]] ..
+  [[stream_error|deprecation_notice|plan_update|thread_goal_updated|thread_settings_applied|]] ..
+  [[token_count|view_image_tool_call|dynamic_tool_call_\w+)$]]
+
 local function event(p)
   local kind = p.type
 
@@ -165,6 +172,8 @@ local function event(p)
     end
   elseif kind == "agent_message" then
     spoken[#spoken + 1] = not answered and { id = name(), time = time, text = p.message } or nil
+    ignored()
+  elseif match(kind or "", events) then
     ignored()
   end
 end
@@ -260,7 +269,7 @@ importer {
   harness = context,
   ignores = { "reasoning", "web_search_call", "tool_search_call", "tool_search_output",
     "additional_tools", "image_generation_call", "compaction", "compaction_summary",
-    "ghost_snapshot", "compaction_trigger", "context_compaction", "agent_message", "event_msg",
+    "ghost_snapshot", "compaction_trigger", "context_compaction", "agent_message",
     "world_state", "token_usage_record", "turn_context" },
 
   is = function(r)

@@ -757,6 +757,8 @@ void import_add_block(struct import_message *m, struct str block)
     static const char *const texts[] = {"text", "input_text", "output_text", NULL};
     static const char *const attached[] = {"image",    "image_url",  "input_image",
                                            "document", "input_file", NULL};
+    /* The second one is of a tool that the server ran. */
+    static const char *const calls[] = {"tool_use", "server_tool_use", NULL};
     enum { TYPE, TEXT, ID, NAME, INPUT, REFUSAL, CITATIONS, ANNOTATIONS, COUNT };
     struct buf id = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
     struct str value[COUNT];
@@ -774,7 +776,7 @@ void import_add_block(struct import_message *m, struct str block)
         add_refusal(m, value[REFUSAL]);
     else if (is_listed_text(value[TYPE], attached))
         m->images++;
-    else if (json_is_text(value[TYPE], "tool_use"))
+    else if (is_listed_text(value[TYPE], calls))
         import_add_call(m, json_text(value[ID], &id), json_text(value[NAME], &name), value[INPUT]);
     else
         check_lost(m, block, false);
