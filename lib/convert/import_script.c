@@ -382,6 +382,7 @@ static int read_document(struct state *s, struct err *e)
     if (result == 0) {
         utf8_add_repaired(&repaired, text);
         value = buf_str(&repaired);
+        s->source->number = 1;
         if (s->importer->form == FORM_YAML) {
             wrong = import_yaml_to_json(buf_str(&repaired), &json, &s->source->number);
             value = buf_str(&json);
