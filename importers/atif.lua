@@ -13,6 +13,7 @@ importer {
   end,
 
   record = function(r)
+    if type(r.steps) ~= "array" then return bad("no 'steps'") end
     session { id = r.session_id, model = r.agent.model_name }
     for step in each(r.steps) do
       local calls, u, id = {}, step.metrics, step.step_id

@@ -49,7 +49,7 @@ importer {
         bad("no known 'sender'")
       else
         message { role = roles[m.sender], id = m.uuid, time = m.created_at, content = content,
-          images = images, parent = m.sender == "human" and m.parent_message_uuid or nil }
+          images = images, parent = m.parent_message_uuid }
       end
     end
     title { text = chat.name }

@@ -54,6 +54,7 @@ importer {
 
   record = function(r)
     if r.session_id then return ignored() end
+    if not r.sessionId then return bad("no 'sessionId'") end
     session { id = r.sessionId, agent = r.agent ~= "lead" and r.agent or nil }
     for about in beside(r.sessionId .. ".json") do
       session { cwd = about.cwd, branch = about.metadata.git.branch }

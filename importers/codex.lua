@@ -140,13 +140,6 @@ local function compacted(p)
   end
 end
 
--- Events that repeat response items, or that the program says of itself.
-local events = [[^(?:agent_reasoning|agent_reasoning_raw_content|agent_reasoning_section_break|]] ..
-  [[(?:collab|exec|guardian|hook|image_generation|mcp|patch|task|turn|undo|web_search)_\w+|]] ..
-  [[item_started|item_completed|context_compacted|(?:entered|exited)_review_mode|error|warning|]] ..
-  [[stream_error|deprecation_notice|plan_update|thread_goal_updated|thread_settings_applied|]] ..
-  [[token_count|view_image_tool_call|dynamic_tool_call_\w+)$]]
-
 local function event(p)
   local kind = p.type
 
@@ -172,8 +165,6 @@ local function event(p)
     end
   elseif kind == "agent_message" then
     spoken[#spoken + 1] = not answered and { id = name(), time = time, text = p.message } or nil
-    ignored()
-  elseif match(kind or "", events) then
     ignored()
   end
 end
@@ -270,7 +261,17 @@ importer {
   ignores = { "reasoning", "web_search_call", "tool_search_call", "tool_search_output",
     "additional_tools", "image_generation_call", "compaction", "compaction_summary",
     "ghost_snapshot", "compaction_trigger", "context_compaction", "agent_message",
-    "world_state", "token_usage_record", "turn_context" },
+    "world_state", "token_usage_record", "turn_context",
+    -- Events, which repeat what response items have, or are notes of Codex.
+    "agent_reasoning", "agent_reasoning_raw_content", "background_event",
+    "collab_agent_interaction_end", "collab_agent_spawn_end", "collab_close_end",
+    "collab_resume_end", "collab_waiting_end", "context_compacted", "deprecation_notice",
+    "dynamic_tool_call_request",
+    "dynamic_tool_call_response", "entered_review_mode", "error", "exec_command_end",
+    "exited_review_mode", "guardian_assessment", "image_generation_end", "item_completed",
+    "mcp_tool_call_end", "patch_apply_end", "plan_update", "stream_error", "sub_agent_activity", "task_complete",
+    "task_started", "thread_settings_applied", "token_count", "turn_aborted", "turn_complete",
+    "turn_started", "undo_completed", "view_image_tool_call", "warning", "web_search_end" },
 
   is = function(r)
     return type(r.type) == "string" and type(r.payload) == "object"

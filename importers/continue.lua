@@ -20,6 +20,7 @@ importer {
   record = function(r)
     local began, n = nil, 0
 
+    if type(r.history) ~= "array" then return bad("no 'history'") end
     for entry in beside("sessions.json") do
       if entry.sessionId == r.sessionId then began = math.tointeger(entry.dateCreated) end
     end

@@ -168,7 +168,8 @@ importer {
     if set.summary then title { text = set.summary } end
     if r["$rewindTo"] then rewind_to(r["$rewindTo"])
     elseif r.type then said(r)
-    else ignored()
+    elseif r.sessionId or set then ignored()
+    else bad("no 'type'")
     end
   end,
 

@@ -32,6 +32,7 @@ importer {
   record = function(r)
     local began, n = r.createdAt, 0
 
+    if type(r.messages) ~= "array" then return bad("no 'messages'") end
     session { id = match(stem(), [[^[^.]+]]) }
     if (r.systemPrompt or "") ~= "" then
       message { role = "system", id = "system", time = began, content = r.systemPrompt }

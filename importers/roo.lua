@@ -33,6 +33,8 @@ importer {
   record = function(r)
     local content = {}
 
+    if not r.role then return bad("no 'role'") end
+    if not math.tointeger(r.ts) then return bad("no 'ts'") end
     if not began then
       began = "task-" .. fingerprint(r)
       for item in beside("history_item.json") do

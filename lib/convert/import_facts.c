@@ -356,7 +356,7 @@ static void note_said(struct facts *f, struct import_message *m, struct str part
 {
     struct buf id = BUF_INIT(BUF_SMALL);
     struct str session = buf_str(&m->session);
-    bool answer = m->role == ROLE_ASSISTANT && m->model.len > 0;
+    bool answer = m->role == ROLE_ASSISTANT && m->model.len + f->provider.len > 0;
     size_t kept = 0, end;
 
     if (!f->tree)
