@@ -122,6 +122,16 @@ bool hash_map_add(struct hash_map *m, struct str key)
     return m->count > before;
 }
 
+void *hash_map_values(struct hash_map *m, void *values, size_t size)
+{
+    if (m->valued == m->count)
+        return values;
+    values = mem_grow(values, &m->values_cap, m->count, size);
+    memset((char *)values + m->valued * size, 0, (m->count - m->valued) * size);
+    m->valued = m->count;
+    return values;
+}
+
 void hash_map_release(struct hash_map *m)
 {
     for (struct hash_map_block *block = m->blocks, *before; block; block = before) {

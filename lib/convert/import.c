@@ -111,12 +111,10 @@ struct import {
     struct known marks;
     struct hash_map ids;       /* of lines that have an origin -> imported */
     struct imported *imported; /* as many as it has keys */
-    size_t imported_cap;
-    struct thread *threads; /* of `source`, if it has whole conversations */
+    struct thread *threads;    /* of `source`, if it has whole conversations */
     size_t threads_count, threads_cap;
     struct hash_map session_names; /* -> sessions, as many as it has keys */
     struct session *sessions;
-    size_t sessions_cap;
     /* Set at the first line in our own form. From then on all lines and sessions are counted. */
     bool has_tally;
     bool lost;  /* lines could not be stored */
@@ -136,10 +134,8 @@ struct import {
     size_t takers_count, takers_cap;
     struct hash_map titled; /* sessions with a title */
     struct titles *titles;  /* those of each */
-    size_t titles_cap;
-    struct hash_map begun; /* sessions of formats with `copies` */
+    struct hash_map begun;  /* sessions of formats with `copies` */
     struct beginning *beginnings;
-    size_t beginnings_cap;
     uint64_t beginning; /* the key of one that only the message has that is being stored; 0: none */
 };
 
@@ -166,12 +162,9 @@ static size_t mark_number(const struct import *im, const struct mark *mark)
 /* Returns the titles of a session. */
 static struct titles *titles_of(struct import *im, struct str session)
 {
-    size_t count = im->titled.count, i = hash_map_number(&im->titled, &session);
+    size_t i = hash_map_number(&im->titled, &session);
 
-    if (i == count) {
-        im->titles = mem_grow(im->titles, &im->titles_cap, count + 1, sizeof *im->titles);
-        im->titles[i] = (struct titles){0};
-    }
+    im->titles = hash_map_values(&im->titled, im->titles, sizeof *im->titles);
     return &im->titles[i];
 }
 
@@ -208,10 +201,9 @@ static size_t line_of(struct import *im, struct str id, const struct imported *a
 {
     size_t count = im->ids.count, i = hash_map_number(&im->ids, &id);
 
-    if (i == count) {
-        im->imported = mem_grow(im->imported, &im->imported_cap, i + 1, sizeof *im->imported);
+    im->imported = hash_map_values(&im->ids, im->imported, sizeof *im->imported);
+    if (i == count)
         im->imported[i] = *as;
-    }
     im->imported[i].at = as->at;
     return i + 1;
 }
@@ -264,16 +256,12 @@ static size_t enter_origin(struct import *im, struct str id, struct str origin,
 static struct mark *begin_with(struct import *im, struct str session, enum role role,
                                struct str text)
 {
-    size_t count = im->begun.count, i = hash_map_number(&im->begun, &session);
+    size_t i = hash_map_number(&im->begun, &session);
     struct beginning *b;
 
-    if (i == count) {
-        im->beginnings =
-            mem_grow(im->beginnings, &im->beginnings_cap, i + 1, sizeof *im->beginnings);
-        im->beginnings[i] = (struct beginning){.sum = MARK_BEGINNING};
-    }
+    im->beginnings = hash_map_values(&im->begun, im->beginnings, sizeof *im->beginnings);
     b = &im->beginnings[i];
-    b->sum = hash64(text, b->sum + (uint64_t)role);
+    b->sum = hash64(text, b->sum + (uint64_t)role + MARK_BEGINNING);
     b->bytes += text.n;
     return b->bytes >= BEGINNING_MIN ? mark_of(im, b->sum) : NULL;
 }
@@ -455,12 +443,10 @@ static struct mark *mark_of_line(struct import *im, const struct message *m, str
 /* Returns the index of a session, and adds the session if necessary. */
 static size_t session_of(struct import *im, struct str name)
 {
-    size_t count = im->session_names.count, i = hash_map_number(&im->session_names, &name);
+    size_t i = hash_map_number(&im->session_names, &name);
 
-    if (i == count) {
-        im->sessions = mem_grow(im->sessions, &im->sessions_cap, i + 1, sizeof *im->sessions);
-        im->sessions[i] = (struct session){.name = name};
-    }
+    im->sessions = hash_map_values(&im->session_names, im->sessions, sizeof *im->sessions);
+    im->sessions[i].name = name;
     return i;
 }
 

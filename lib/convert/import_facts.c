@@ -172,15 +172,12 @@ static int restart(struct facts *f)
 static void count_once(struct facts *f, struct import_message *m)
 {
     struct str response = buf_str(&m->response);
-    size_t count = f->responses.count, n;
+    size_t n;
 
     if (response.n == 0)
         return;
     n = hash_map_number(&f->responses, &response);
-    if (n == count) {
-        f->used = mem_grow(f->used, &f->used_cap, n + 1, sizeof *f->used);
-        f->used[n] = (struct usage){0};
-    }
+    f->used = hash_map_values(&f->responses, f->used, sizeof *f->used);
     import_count_once(&m->usage, &f->used[n]);
 }
 
@@ -232,12 +229,9 @@ static struct str part_of(const struct facts *f, size_t n)
 
 static size_t link_of(struct facts *f, struct str *id)
 {
-    size_t count = f->parts.count, n = hash_map_number(&f->parts, id);
+    size_t n = hash_map_number(&f->parts, id);
 
-    if (n == count) {
-        f->links = mem_grow(f->links, &f->links_cap, n + 1, sizeof *f->links);
-        f->links[n] = (struct link){0};
-    }
+    f->links = hash_map_values(&f->parts, f->links, sizeof *f->links);
     return n;
 }
 

@@ -47,9 +47,8 @@ struct facts {
     size_t held_line;          /* number of the line that its records have had, 0 for none */
     struct hash_map responses; /* -> used */
     struct usage *used;        /* what earlier messages of each response have */
-    size_t used_cap;
-    struct hash_map parts;    /* ids of records -> links */
-    struct hash_map sessions; /* in the history, of these */
+    struct hash_map parts;     /* ids of records -> links */
+    struct hash_map sessions;  /* in the history, of these */
     struct link {
         size_t parent;  /* number of the record before, from 1 */
         size_t said;    /* place of its message in the path, from 1, when it was given last */
@@ -57,7 +56,6 @@ struct facts {
         size_t session; /* number of its session in `sessions` */
         bool prompt, answer, left;
     } * links;
-    size_t links_cap;
     bool returned; /* the path led back to a branch that was left */
     /* The path of messages that are shown: numbers of links. From said_count on those that were
      * rewound. */

@@ -30,7 +30,6 @@ struct move {
     struct line_count {
         size_t there, met, moved;
     } * counts;
-    size_t counts_cap;
     uint64_t moved;   /* lines */
     bool ended;       /* all lines of this history were met */
     struct scan scan; /* the scan of this history */
@@ -43,12 +42,9 @@ static struct line_count *count_of_line(struct move *m, struct str line)
 {
     uint64_t hash = hash64(line, 0);
     struct str key = {(const char *)&hash, sizeof hash};
-    size_t count = m->lines.count, n = hash_map_number(&m->lines, &key);
+    size_t n = hash_map_number(&m->lines, &key);
 
-    if (n == count) {
-        m->counts = mem_grow(m->counts, &m->counts_cap, n + 1, sizeof *m->counts);
-        m->counts[n] = (struct line_count){0};
-    }
+    m->counts = hash_map_values(&m->lines, m->counts, sizeof *m->counts);
     return &m->counts[n];
 }
 

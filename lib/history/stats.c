@@ -134,11 +134,10 @@ static bool is_repeated(struct stats *s, const struct message *m, size_t session
 
     if (response.n > 0) {
         n = hash_map_number(&s->responses, &response);
-        if (n == count) {
-            s->response_session = mem_grow(s->response_session, &s->responses_cap, count + 1,
-                                           sizeof *s->response_session);
+        s->response_session =
+            hash_map_values(&s->responses, s->response_session, sizeof *s->response_session);
+        if (n == count)
             s->response_session[n] = session;
-        }
     }
     buf_release(&scratch);
     return n < count && s->response_session[n] != session;

@@ -411,10 +411,9 @@ static void add_call_id(struct call_ids *ids, struct str id, struct buf *out)
 {
     size_t known = ids->given.count, number = hash_map_number(&ids->given, &id);
 
-    if (number == known) {
-        ids->next = mem_grow(ids->next, &ids->next_cap, known + 1, sizeof *ids->next);
+    ids->next = hash_map_values(&ids->given, ids->next, sizeof *ids->next);
+    if (number == known)
         ids->next[number] = hash_fnv(id);
-    }
     if (call_id_fits(ids, id))
         buf_add_str(out, id);
     else

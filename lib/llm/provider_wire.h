@@ -92,8 +92,7 @@ struct call_ids {
     struct hash_map taken; /* the ids in the request so far */
     struct hash_map given; /* the ids in the history so far, numbered */
     uint64_t *next;        /* for each of these, of what its next replacement is made */
-    size_t next_cap;
-    struct buf waiting; /* the calls whose results come next: lines of an id, a blank, a name */
+    struct buf waiting;    /* the calls whose results come next: lines of an id, a blank, a name */
 };
 
 /* A call of the history in a form that every server takes. */

@@ -173,8 +173,7 @@ static struct session_held *held_by(struct session_search *g, const struct hit *
     if (!added)
         return NULL;
     i = hash_map_number(sessions, &id);
-    g->held = mem_grow(g->held, &g->cap, i + 1, sizeof *g->held);
-    g->held[i] = (struct session_held){0};
+    g->held = hash_map_values(sessions, g->held, sizeof *g->held);
     return &g->held[i];
 }
 

@@ -88,3 +88,33 @@ TEST(copied_keys_stay_where_they_are_and_in_order)
     hash_map_release(&m);
     buf_release(&key);
 }
+
+TEST(values_are_zero_at_first_and_kept_when_the_array_grows)
+{
+    struct hash_map m = {0};
+    struct buf key = BUF_INIT(SIZE_MAX);
+    size_t *values = hash_map_values(&m, NULL, sizeof *values);
+    bool right = values == NULL;
+
+    for (size_t i = 0; i < 1000; i++) {
+        struct str text;
+
+        /* Two keys between the calls. */
+        buf_clear(&key);
+        buf_addf(&key, "other%zu", i);
+        right = right && hash_map_add(&m, buf_str(&key));
+        buf_clear(&key);
+        buf_addf(&key, "key%zu", i);
+        text = buf_str(&key);
+        right = right && hash_map_number(&m, &text) == 2 * i + 1;
+        values = hash_map_values(&m, values, sizeof *values);
+        right = right && values[2 * i] == 0 && values[2 * i + 1] == 0;
+        values[2 * i + 1] = i + 1;
+    }
+    for (size_t i = 0; i < 1000; i++)
+        right = right && values[2 * i] == 0 && values[2 * i + 1] == i + 1;
+    CHECK(right);
+    free(values);
+    hash_map_release(&m);
+    buf_release(&key);
+}

@@ -36,6 +36,7 @@ struct hash_map {
     struct hash_map_block *blocks; /* the blocks of copied keys */
     char *free;                    /* the bytes of the last one that are not used */
     size_t room;
+    size_t valued, values_cap; /* hash_map_values */
 };
 
 /* Returns the number of a key, or NULL if the key is absent. The caller can change the number
@@ -48,6 +49,9 @@ void hash_map_set(struct hash_map *m, struct str key, size_t value);
 size_t hash_map_number(struct hash_map *m, struct str *key);
 /* The same if the number is not wanted now. Returns whether the key was new. */
 bool hash_map_add(struct hash_map *m, struct str key);
+/* Returns an array with an element of `size` bytes for each number. `values` is the array of the last
+ * call, at first NULL. The elements of keys that were added since are zero. The caller frees it. */
+void *hash_map_values(struct hash_map *m, void *values, size_t size);
 void hash_map_release(struct hash_map *m);
 
 #endif

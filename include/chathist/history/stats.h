@@ -99,7 +99,6 @@ struct stats {
     struct hash_map sessions, pairs;
     struct hash_map responses; /* -> the number of the session that counts, in response_session */
     size_t *response_session;
-    size_t responses_cap;
     struct hash_map lines; /* hashes of session and id; used if there are several histories */
 };
 

@@ -81,7 +81,6 @@ struct session_search {
     /* private */
     struct hash_map sessions; /* with hits, by their ids */
     struct session_held *held;
-    size_t cap;
     size_t step; /* each text is a step, then the fields of the query, then its unwanted words */
     size_t common[PATTERN_GROUPS]; /* the number of messages with each text */
     bool opened;                   /* the search of this step */
