@@ -266,12 +266,12 @@ importer {
     "agent_reasoning", "agent_reasoning_raw_content", "background_event",
     "collab_agent_interaction_end", "collab_agent_spawn_end", "collab_close_end",
     "collab_resume_end", "collab_waiting_end", "context_compacted", "deprecation_notice",
-    "dynamic_tool_call_request",
-    "dynamic_tool_call_response", "entered_review_mode", "error", "exec_command_end",
-    "exited_review_mode", "guardian_assessment", "image_generation_end", "item_completed",
-    "mcp_tool_call_end", "patch_apply_end", "plan_update", "stream_error", "sub_agent_activity", "task_complete",
-    "task_started", "thread_settings_applied", "token_count", "turn_aborted", "turn_complete",
-    "turn_started", "undo_completed", "view_image_tool_call", "warning", "web_search_end" },
+    "dynamic_tool_call_request", "dynamic_tool_call_response", "entered_review_mode", "error",
+    "exec_command_end", "exited_review_mode", "guardian_assessment", "image_generation_end",
+    "item_completed", "mcp_tool_call_end", "patch_apply_end", "plan_update", "stream_error",
+    "sub_agent_activity", "task_complete", "task_started", "thread_settings_applied", "token_count",
+    "turn_aborted", "turn_complete", "turn_started", "undo_completed", "view_image_tool_call",
+    "warning", "web_search_end" },
 
   is = function(r)
     return type(r.type) == "string" and type(r.payload) == "object"

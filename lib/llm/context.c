@@ -12,9 +12,10 @@
 #include "chathist/base/utf8.h"
 #include "chathist/history/message.h"
 
-#define NO_RESULT "no result: the call was not carried out"
+#define NO_RESULT "no result is known"
 #define UNKNOWN "unknown: chat was killed while it ran"
-#define BAD_ARGUMENTS NO_RESULT ", its arguments are not a valid JSON object"
+#define BAD_ARGUMENTS                                                                              \
+    "no result: the call was not carried out, its arguments are not a valid JSON object"
 
 void context_init(struct context *c)
 {

@@ -193,7 +193,7 @@ killed_in_tool() {
     run_expect 9 chat -N --yes --max-iterations 0 -T ./step go
     requests_are 1
     run_expect 0 chat 'go on'
-    request_messages_are 2 user:go 'assistant:[step {}]' 'tool:no result: the call was not carried out' 'assistant:…' 'user:go on'
+    request_messages_are 2 user:go 'assistant:[step {}]' 'tool:no result is known' 'assistant:…' 'user:go on'
     start_llm --call 'step {}' --call 'step {}' --reply fine
     run_expect 0 chat -N --yes --max-iterations 2 -T ./step go
     stdout_is fine

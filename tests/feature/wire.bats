@@ -259,7 +259,7 @@ events_end() {
     same 'each call has its result' ids results
     [[ $(grep -cE '^[a-zA-Z0-9]{9}$' ids) == 5 && $(sort -u ids | wc -l) -eq 5 ]] || fail 'odd ids' "$(cat ids)"
     [[ $(sed -n 2p ids) == abcDEF123 ]] || fail 'an id that is good is kept' "$(cat ids)"
-    stdout_json '.messages[] | select(.role == "tool") | .content' one two three 'no result: the call was not carried out' four
+    stdout_json '.messages[] | select(.role == "tool") | .content' one two three 'no result is known' four
     cp ids before
     run_expect 0 chat --dry-run -s s -m mistral:m 'something else'
     jq -r '.messages[].tool_calls // [] | .[].id' "$OUT" >ids

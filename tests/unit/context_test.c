@@ -109,7 +109,8 @@ static void check(const struct context *c, const char *want, int line)
 }
 #define CHECK_CONTEXT(c, want) check(c, want, __LINE__)
 
-#define NONE "no result: the call was not carried out"
+#define NONE "no result is known"
+#define BAD "no result: the call was not carried out, its arguments are not a valid JSON object"
 
 TEST(the_newest_system_line_is_the_prompt)
 {
@@ -547,7 +548,7 @@ TEST(a_call_with_bad_arguments_is_completed)
     context_begin_turn(&c);
     context_add_text(&c, ROLE_USER, STR("p"));
     context_finish(&c);
-    CHECK_CONTEXT(&c, "u:a a*: t=x:" NONE ", its arguments are not a valid JSON object/u:p");
+    CHECK_CONTEXT(&c, "u:a a*: t=x:" BAD "/u:p");
     context_release(&c);
 }
 
@@ -584,8 +585,7 @@ TEST(a_call_without_a_result_may_have_run)
         {A_CALL ",\"provider\":\"p\",\"origin\":\"codex:x\"", NONE},
         {A_CALL ",\"provider\":\"p\",\"failed\":true", NONE},
         {A_CALL, NONE},
-        {",\"tool_calls\":[{\"id\":\"x\",\"name\":\"f\",\"args\":\"{\"}],\"provider\":\"p\"",
-         NONE ", its arguments are not a valid JSON object"},
+        {",\"tool_calls\":[{\"id\":\"x\",\"name\":\"f\",\"args\":\"{\"}],\"provider\":\"p\"", BAD},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -634,7 +634,7 @@ TEST(thinking_travels_with_its_message)
     add(&c, "assistant", "\"\"", A_CALL ",\"thinking\":[]");
     add(&c, "assistant", "\"\"", A_CALL ",\"thinking\":\"\",\"provider\":\"p\"");
     context_finish(&c);
-    CHECK_CONTEXT(&c, "u:a a:b u:c a*: t=x:r a*: t=x:no result: the call was not carried out a*: "
+    CHECK_CONTEXT(&c, "u:a a:b u:c a*: t=x:r a*: t=x:no result is known a*: "
                       "t=x:unknown: chat was killed while it ran/");
     for (size_t i = 0; i < c.count; i++) {
         CHECK_STR(c.at[i].thinking, i == 1 || i == 3 ? "[ {\"type\":\"thinking\"}]" : NULL);
