@@ -379,7 +379,6 @@ static int read_document(struct state *s, struct err *e)
     struct str text, value;
     int result = source_rest(s->source, &text, e);
 
-    s->source->number = 1;
     if (result == 0) {
         utf8_add_repaired(&repaired, text);
         value = buf_str(&repaired);

@@ -1165,11 +1165,23 @@ static int lock_machine(struct folder *f, struct err *e)
     return result;
 }
 
+/* Counts the lines that no machine had in the folder. */
+static int count_sent_lines(struct folder *f, struct err *e)
+{
+    uint64_t gone = merge_counts(f->merge)->gone;
+
+    for (size_t i = f->lines_then > gone ? f->lines_then - (size_t)gone : 0;
+         i < merge_facts(f->merge, FACT_LINE); i++)
+        if (!digests_have(&f->known, merge_digest(f->merge, FACT_LINE, i)) &&
+            merge_count_sent(f->merge, i, e) < 0)
+            return -1;
+    return 0;
+}
+
 /* Reads the folder, and writes what this machine has. */
 static int exchange_segments(struct folder *f, struct err *e)
 {
     struct err why = ERR_INIT;
-    struct merge_count *count;
     struct copy *own;
 
     read_folder_state(f);
@@ -1199,13 +1211,8 @@ static int exchange_segments(struct folder *f, struct err *e)
     digests_sort(&f->known);
     if (f->unwritable && !f->job->options.dry_run)
         return 0;
-    /* Only lines that no machine had in the folder count. */
-    count = merge_counts(f->merge);
-    for (size_t i = f->lines_then > count->gone ? f->lines_then - (size_t)count->gone : 0;
-         i < merge_facts(f->merge, FACT_LINE); i++)
-        if (!digests_have(&f->known, merge_digest(f->merge, FACT_LINE, i)) &&
-            merge_count_sent(f->merge, i, e) < 0)
-            return -1;
+    if (count_sent_lines(f, e) < 0)
+        return -1;
     if (f->job->options.dry_run)
         return 0;
     if (write_copy(f, e) < 0 || write_folder_state(f, e) < 0)
