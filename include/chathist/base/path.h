@@ -22,8 +22,8 @@ const char *path_base(const char *path);
  * its name if `self` has no slash, because it was found in PATH then. The caller frees it. */
 char *path_beside(const char *self, const char *name);
 
-/* Finds the files in a directory, whose own name is taken as it is, that match a pattern. Returns
- * whether there are any. *files was zero-initialised; the caller frees it by globfree(3). */
+/* Finds the files in a directory that match a pattern; the name of the directory is no pattern.
+ * Returns whether it found any. *files was zero-initialised; the caller frees it by globfree(3). */
 bool path_glob(const char *dir, const char *pattern, glob_t *files);
 
 /* Returns the absolute path of the file, without `.`, `..` or links. The caller frees it. Returns

@@ -60,8 +60,8 @@ int server_providers(struct providers *known, const struct config *c, struct err
  * ERR_USAGE, which says what to set. */
 int server_choose(struct server *s, const struct providers *known, const struct config *c,
                   const struct ask_header *headers, size_t headers_count, struct err *e);
-/* Returns -1 with ERR_USAGE, which says what to set, if the server needs a key and there is none.
- * server_choose accepts that, because a dry run needs no key. */
+/* Returns -1 with ERR_USAGE, which says how to set one, if the server needs a key and has no source
+ * of one. server_choose accepts that, because a dry run needs no key. */
 int server_need_key(const struct server *s, const struct config *c, struct err *e);
 /* Returns whether a model whose name begins like that of another provider (`mistral:7b`) is one of
  * this server. It is at a provider on this machine; at another one the list of its models in the
