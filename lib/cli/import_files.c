@@ -39,7 +39,7 @@ static void set_stamp(struct import_stamp *s, const char *path, const struct sta
     free(log);
 }
 
-/* The folders above a file in which importers look for one beside it. */
+/* The folders above that of a file in which source_find_beside looks for another one, too. */
 #define ABOVE 5
 
 /* Returns a checksum of the files in a directory that an importer reads beside a conversation.

@@ -133,7 +133,8 @@ static long current_limit(const struct http_transfer *x)
     return waits_for_first(x) ? x->limits->first_byte_ms : idle_ms;
 }
 
-/* The same for the bytes that are no content. */
+/* Returns the milliseconds for which bytes may still bring no content, 0 or less if that limit is
+ * reached, or POLL_MS without one. */
 static int64_t content_left(const struct http_transfer *x)
 {
     if (!x->sink->content || x->limits->idle_ms <= 0 || x->phase != PHASE_COMING)

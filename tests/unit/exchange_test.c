@@ -199,7 +199,6 @@ TEST(the_end_of_a_stream)
     FAILS("", "error", ERR_INCOMPLETE, "answer is incomplete: the stream ended early");
 }
 
-/* A server that does not close the connection does not delay the result. */
 /* The reason came, but so did an error: the response must not be stored as a finished one. */
 TEST(an_error_after_the_reason)
 {
@@ -214,6 +213,7 @@ TEST(an_error_after_the_reason)
 #undef BROKE
 }
 
+/* A server that does not close the connection does not delay the result. */
 TEST(behind_the_end_mark_nothing_is_read)
 {
     struct asked a;
